@@ -38,7 +38,7 @@ from benchmarks.harness import (
     weights,
 )
 from benchmarks.models import PUBLISHED, Model, line_up, schemes
-from lit_video.network.cost import count
+from lit_video.network.cost import count_params_and_macs
 from lit_video.network.vit import SIZES
 
 MATMUL, PRODUCTS = "matrix products", 4
@@ -50,7 +50,7 @@ def start(measurement: Measurement, networks: dict[str, nn.Module], build: Calla
     """Build a model, count its costs, compare its logits with those of its peer of equal weights, and run it once."""
     given, device, model = measurement.arguments, measurement.device, build()
     row |= {"frames": model.num_frames, "note": model.note, "against": model.against}
-    row["params"], row["macs"] = count(model.network, model.num_frames, given.image_size)
+    row["params"], row["macs"] = count_params_and_macs(model.network, model.num_frames, given.image_size)
     networks[row["name"]] = network = model.network.to(device)
     shape = (given.batch, 3, model.num_frames, given.image_size, given.image_size)
     for other in measurement.rows if row["name"].startswith("HF") else ():

@@ -9,7 +9,7 @@ from pathlib import Path
 from lit_video.commands.parser import parse
 from lit_video.errors import OptionError, RunFailed, RunStopped, UserError
 from lit_video.utils.messages import shown_messages
-from lit_video.utils.startup import prepare, refuse_no_folder
+from lit_video.utils.startup import refuse_no_folder, set_up_process
 from lit_video.utils.stop_signals import CLOSED, DONE, FAILED, INTERRUPTED, MISTAKE, process_of_command
 from lit_video.utils.text import printable
 
@@ -59,7 +59,7 @@ def _activation() -> str:
 
 def run() -> None:
     """Run the installed command."""
-    prepare()
+    set_up_process()
     if isinstance(out := sys.stdout, TextIOWrapper):
         # UTF-8 output keeps the bytes of file names; other encodings print ? for characters that they lack, such as ±
         errors = "surrogateescape" if out.encoding.lower() == "utf-8" else "replace"

@@ -12,12 +12,12 @@ from lit_video.__main__ import main
 from lit_video.datamodules.stills import Stills
 from lit_video.launching.queue import FOREIGN
 from lit_video.utils.messages import shown_messages
-from lit_video.utils.startup import prepare
+from lit_video.utils.startup import set_up_process
 from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
 ROOT = Path(__file__).parent.parent
 SMALL_TABLE = ROOT / "tests/small"  # a table whose rows train in seconds
-prepare()
+set_up_process()
 torch.set_num_threads(1)  # one core for each of pytest-xdist's workers and the processes that tests start
 os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 os.environ["MPLCONFIGDIR"] = matplotlib.get_cachedir()  # tests change HOME: keep the list of fonts

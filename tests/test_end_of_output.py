@@ -13,7 +13,7 @@ from lit_video.errors import UserError
 from lit_video.runs.folder import update_record
 from lit_video.runs.lock import owned
 from lit_video.training.run_end import failures
-from lit_video.utils.startup import prepare
+from lit_video.utils.startup import set_up_process
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def test_warnings_of_libraries_end_no_command(monkeypatch):
     monkeypatch.setenv("PYTHONWARNINGS", "error")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        prepare()
+        set_up_process()
         with pytest.warns(DeprecationWarning):
             warnings.warn("old", DeprecationWarning, stacklevel=1)
     assert "PYTHONWARNINGS" not in os.environ

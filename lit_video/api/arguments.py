@@ -25,21 +25,21 @@ def listed(files: Files | None) -> list[Path]:
     """Return the paths of files that are given by one name or several."""
     if files is None:
         return []
-    given = [files] if isinstance(files, str | Path) else files
-    return [find_config(file) for file in given]
+    names = [files] if isinstance(files, str | Path) else files
+    return [find_config(file) for file in names]
 
 
-def places(given: File | Sequence[File]) -> list[Path]:
+def places(names: File | Sequence[File]) -> list[Path]:
     """Return the paths of folders or videos that are given by one name or several."""
-    return [user_path(place) for place in ([given] if isinstance(given, str | Path) else given)]
+    return [user_path(place) for place in ([names] if isinstance(names, str | Path) else names)]
 
 
-def existing_path(given: File, otherwise: str) -> Path:
+def existing_path(name: File, otherwise: str) -> Path:
     """Return the path of a file or folder; refuse a missing one for the reason ``otherwise``, and suggest a name."""
-    path = user_path(given)
+    path = user_path(name)
     if not os.path.lexists(path):
         beside = glob(os.path.join(os.path.dirname(path), "*"))
-        raise UserError(f"{given}: {otherwise}{did_you_mean(str(path), beside)}")
+        raise UserError(f"{name}: {otherwise}{did_you_mean(str(path), beside)}")
     return path
 
 
@@ -56,13 +56,13 @@ def checked_seeds(seeds: Iterable[int]) -> list[int]:
     Raises:
         OptionError: there is none, or one is no such number.
     """
-    given = [seeds] if isinstance(seeds, int) else list(seeds)
-    for seed in given:
+    numbers = [seeds] if isinstance(seeds, int) else list(seeds)
+    for seed in numbers:
         if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
             raise OptionError("seeds", f"is {seed}, expected whole numbers, such as 0, 1, 2")
-    if not given:
+    if not numbers:
         raise OptionError("seeds", "there is none; give 0, for instance")
-    return list(dict.fromkeys(given))
+    return list(dict.fromkeys(numbers))
 
 
 def refuse_below(name: str, value: float | None, limit: int, *, whole: bool = True) -> None:

@@ -30,7 +30,7 @@ class Checked(Shown):
         """True if nothing is missing or broken, and no equal videos are in two splits or classes."""
         from lit_video.datamodules.inspection import VERDICTS
 
-        faulty = any(found[verdict] for found in self.faults.values() for verdict in VERDICTS)
+        faulty = any(counts[verdict] for counts in self.faults.values() for verdict in VERDICTS)
         return not faulty and not self.contradictions
 
     def parts(self) -> Sequence[Part]:

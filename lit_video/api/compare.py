@@ -15,8 +15,8 @@ from lit_video.tables.rendering import main_table, pairs_table
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.tables.table_summary import Pair, RowSummary
 from lit_video.utils.files import user_path
-from lit_video.utils.shown import Grid, Part, Shown, as_text
-from lit_video.utils.startup import prepare
+from lit_video.utils.shown import Part, Shown, TextTable, as_text
+from lit_video.utils.startup import set_up_process
 
 if TYPE_CHECKING:
     from lit_video.attention import Scheme
@@ -46,14 +46,19 @@ class Compared(Shown):
 
     def parts(self) -> Sequence[Part]:
         """Return the table, the differences, and the best scheme."""
-        return [Grid(*main_table(self.read.data)), Grid(*pairs_table(self.read.data)), self._sentence(), str(self.best)]
+        return [
+            TextTable(*main_table(self.read.data)),
+            TextTable(*pairs_table(self.read.data)),
+            self._sentence(),
+            str(self.best),
+        ]
 
     def _sentence(self) -> str:
         row = best_row(self.read)
         return f"The highest accuracy is that of {row.label}; with seed {row.seeds[0]}:"
 
     def __str__(self) -> str:
-        return "\n".join([as_text(Grid(*pairs_table(self.read.data))), self._sentence(), str(self.best)])
+        return "\n".join([as_text(TextTable(*pairs_table(self.read.data))), self._sentence(), str(self.best)])
 
 
 def best_row(read: TableRuns) -> RowSummary:
@@ -97,7 +102,7 @@ def compare(
     refuse_below("minutes", minutes, 0, whole=False)
     refuse_below("jobs", jobs, 1)
     chosen_seeds = checked_seeds(seeds)
-    prepare()
+    set_up_process()
     place = user_path(videos)
     given = as_given(settings)
     names = [schemes] if isinstance(schemes, str) else [name_of_scheme(scheme) for scheme in schemes]

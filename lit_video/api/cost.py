@@ -8,28 +8,28 @@ from typing import Any
 
 from lit_video.api.arguments import Files, Rows, listed, request_for
 from lit_video.errors import UserError
-from lit_video.network.cost import CONVENTION, HEADER, cells, compare, published, render
+from lit_video.network.cost import CONVENTION, COST_HEADER, compare_with_paper, cost_cells, cost_tables, published
 from lit_video.settings.flags import Settings, as_given
 from lit_video.training.costs import count_published, table_costs
 from lit_video.utils.parallel import with_progress
-from lit_video.utils.shown import Grid, Part, Shown
+from lit_video.utils.shown import Part, Shown, TextTable
 
 
 @dataclass(frozen=True, repr=False)
 class Costs(Shown):
     """Counts beside the papers' figures."""
 
-    rows: list[dict[str, Any]]  # see lit_video.network.cost.compare
+    rows: list[dict[str, Any]]  # see lit_video.network.cost.compare_with_paper
 
     def parts(self) -> Sequence[Part]:
         """Return a table for each source, and how products are counted."""
         bodies: dict[str, list[list[str]]] = {}
         for row in self.rows:
-            bodies.setdefault(row["source"], []).append([*cells(row), row["note"]])
-        return [*(Grid(source, HEADER, body) for source, body in bodies.items()), CONVENTION]
+            bodies.setdefault(row["source"], []).append([*cost_cells(row), row["note"]])
+        return [*(TextTable(source, COST_HEADER, body) for source, body in bodies.items()), CONVENTION]
 
     def __str__(self) -> str:
-        return render(self.rows)
+        return cost_tables(self.rows)
 
     @property
     def json(self) -> str:
@@ -62,7 +62,7 @@ def cost(
         request = request_for(table, overlays, rows, settings=given, recipe=recipe)
         import_module("lit_video.training.run")  # seconds that are no part of the first row's time
         costs = with_progress(table_costs(request), len(request.rows), "rows counted")
-        return Costs([compare(model, counted) for model, counted in costs])
+        return Costs([compare_with_paper(model, counted) for model, counted in costs])
 
     asked = {"row": rows, "recipe": recipe}
     flags = [f"--{name}" for name, value in asked.items() if value] + [setting.flag for setting in given]
@@ -72,4 +72,4 @@ def cost(
     models = published()
     import_module("lit_video.modules")  # seconds that are no part of the first model's time
     counts = with_progress(map(count_published, models), len(models), "models counted")
-    return Costs([compare(model, counted) for model, counted in zip(models, counts, strict=True)])
+    return Costs([compare_with_paper(model, counted) for model, counted in zip(models, counts, strict=True)])

@@ -53,4 +53,4 @@ def dashboard(
 
     from lit_video.reports import wandb  # here, because importing W&B takes seconds
 
-    return Dashboard(*wandb.save(read, entity, project or wandb_login.project()))
+    return Dashboard(*wandb.save(read, entity, project or wandb_login.wandb_project()))

@@ -21,13 +21,13 @@ class Finding:
     """Result of one check."""
 
     name: str
-    said: str  # the reason, if it does not work
+    text: str  # what works; the reason, if it does not work
     advice: str = ""  # help with a problem; empty if it works
 
     def __str__(self) -> str:
         if self.advice:
-            return f"problem  {self.name:<12} {self.said}\n{'':<21} -> {self.advice}"
-        return f"ok       {self.name:<12} {self.said}"
+            return f"problem  {self.name:<12} {self.text}\n{'':<21} -> {self.advice}"
+        return f"ok       {self.name:<12} {self.text}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -21,7 +21,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 
 
 @dataclass(frozen=True, repr=False)
-class Embedding(Shown):
+class EmbeddedVideos(Shown):
     """Videos as points, by t-SNE of the features that enter the classifier's last layer."""
 
     predictions: "VideoPredictions"
@@ -35,9 +35,9 @@ class Embedding(Shown):
     @property
     def trained_on(self) -> str:
         """How many of the videos the model was trained on, in words; empty if none or unknown."""
-        from lit_video.video.trained_on import said
+        from lit_video.video.trained_on import overlap_in_words
 
-        return said(self._known)
+        return overlap_in_words(self._known)
 
     @property
     def _known(self) -> list[bool]:
@@ -77,7 +77,7 @@ class Embedding(Shown):
 
 def embed(
     ckpt: "str | Path | TrainedModel", videos: File | Sequence[File], *, evaluation: "Evaluation | None" = None
-) -> Embedding:
+) -> EmbeddedVideos:
     """Project the features of videos to the plane by t-SNE, so that neighbours stay close.
 
     Args:
@@ -91,5 +91,5 @@ def embed(
     from lit_video.inference.predict import predict  # here, because importing torch takes seconds
     from lit_video.inference.projection import project
 
-    found = predict(ckpt, places(videos), 1, evaluation=evaluation)
-    return Embedding(found, project(found.features.numpy()))
+    predictions = predict(ckpt, places(videos), 1, evaluation=evaluation)
+    return EmbeddedVideos(predictions, project(predictions.features.numpy()))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from lit_video.api.arguments import File
 from lit_video.errors import OptionError
-from lit_video.runs.chosen_checkpoint import find_checkpoint, settings_of
+from lit_video.runs.chosen_checkpoint import find_checkpoint, record_beside
 from lit_video.runs.finished import read_finished
 from lit_video.utils.files import user_path, write_atomically, writing
 from lit_video.utils.shown import Part, Shown
@@ -46,12 +46,12 @@ def export(
         raise OptionError("to", f"is {to}, expected one of {', '.join(EXPORT_KINDS)}")
     checkpoint = find_checkpoint(str(ckpt))
 
-    from lit_video.inference.export import export as write  # here, because importing torch takes seconds
+    from lit_video.inference.export import export_model as write  # here, because importing torch takes seconds
     from lit_video.reports.card import model_card
     from lit_video.training.identity import weights_digest
 
     folder = user_path(output)
-    run = settings_of(checkpoint).parent
+    run = record_beside(checkpoint).parent
     readme = folder / "README.md"
     with writing("--output", folder):
         summary, text = write(checkpoint, to, folder)

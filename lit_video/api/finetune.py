@@ -15,7 +15,7 @@ from lit_video.settings.flags import Settings, as_given
 from lit_video.tables.reading import read_table
 from lit_video.utils.files import user_path, write_atomically
 from lit_video.utils.shown import Part, Shown
-from lit_video.utils.startup import prepare
+from lit_video.utils.startup import set_up_process
 
 if TYPE_CHECKING:
     from lit_video.inference.predict import TrainedModel
@@ -118,7 +118,7 @@ def finetune(
     refuse_below("minutes", minutes, 0, whole=False)
     refuse_below("seed", seed, 0)
     refuse_below("jobs", jobs, 1)
-    prepare()
+    set_up_process()
     place = user_path(videos)
     given = as_given(settings)
     asked = Asked(

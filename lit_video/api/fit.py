@@ -18,7 +18,7 @@ from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.training.request import Request
 from lit_video.utils.processes import first_process
 from lit_video.utils.shown import Part, Shown
-from lit_video.utils.startup import prepare
+from lit_video.utils.startup import set_up_process
 from lit_video.utils.stop_signals import StopSignals, handled_by
 
 
@@ -42,12 +42,12 @@ class Fitted(Shown):
     @property
     def metrics(self) -> dict[str, dict[str, float]]:
         """Means over these seeds in percent, by row and metric."""
-        found: dict[str, dict[str, float]] = {}
+        means: dict[str, dict[str, float]] = {}
         for row in self.read.data.rows:
             for key, numbers in row.metrics.items():
                 if numbers.ours is not None:
-                    found.setdefault(row.name, {})[key] = numbers.ours
-        return found
+                    means.setdefault(row.name, {})[key] = numbers.ours
+        return means
 
     @property
     def report_command(self) -> str:
@@ -103,7 +103,7 @@ def fit(
         RunStopped: a signal or a time limit stopped a run at a checkpoint; the same call goes on.
     """
     refuse_below("jobs", jobs, 1)
-    prepare()
+    set_up_process()
     stops = StopSignals("fit")
     with handled_by(stops.handle):
         request = request_for(

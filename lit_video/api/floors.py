@@ -7,7 +7,7 @@ from lit_video.api.arguments import Files, Rows, request_for
 from lit_video.errors import UserError
 from lit_video.settings.flags import Settings
 from lit_video.training.request import Run
-from lit_video.utils.shown import Grid, Part, Shown
+from lit_video.utils.shown import Part, Shown, TextTable
 
 FLOORS_HEADER = ["skill", "kind", "blind", "one frame", "sum (bound)", "events within reach"]
 
@@ -29,7 +29,7 @@ class Floors(Shown):
             bound = f"{self.sums[name]:.1f}" if name in self.sums else ""
             body.append([name, kind, "50.0", "50.0", bound, self.within_reach[name]])
         turns = f"Direction in %, turns of {self.steps} steps"
-        return [Grid(f"{turns}; top-1 of blind models over all skills: {self.blind:.1f}", FLOORS_HEADER, body)]
+        return [TextTable(f"{turns}; top-1 of blind models over all skills: {self.blind:.1f}", FLOORS_HEADER, body)]
 
 
 def floors(

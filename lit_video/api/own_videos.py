@@ -8,8 +8,8 @@ from lit_video.api.arguments import existing_path
 from lit_video.api.fit import Fitted, fit
 from lit_video.errors import RunFailed, RunStopped, UserError
 from lit_video.own_videos.experiment import Asked, refuse_other_plan, write_experiment
-from lit_video.own_videos.finding import find_videos
-from lit_video.own_videos.schemes import Rows, schemes_named
+from lit_video.own_videos.finding import find_own_videos
+from lit_video.own_videos.schemes import TableRows, schemes_named
 from lit_video.settings.flags import Given
 from lit_video.utils.files import TABLES, writing
 from lit_video.utils.processes import usable_cores
@@ -46,7 +46,7 @@ def plan_experiment(place: Path, file: Path, asked: Asked, *, given: Sequence[Gi
     weights = asked.weights or "auto"
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
-    videos = find_videos(place)
+    videos = find_own_videos(place)
 
     from lit_video.own_videos.dividing import without_rare
 
@@ -81,7 +81,7 @@ def _refuse_no_videos(place: Path) -> None:
         raise UserError(f"{place}: is no table ({expected}); give the folder that holds the class folders")
 
 
-def _refuse_settings(given: Sequence[Given], rows: Rows, model: str) -> None:
+def _refuse_settings(given: Sequence[Given], rows: TableRows, model: str) -> None:
     """Refuse settings that a row's model or the data set does not have."""
     if not given:
         return

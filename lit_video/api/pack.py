@@ -7,7 +7,7 @@ from pathlib import Path
 from lit_video.api.arguments import File, places
 from lit_video.runs.packing import pack_runs
 from lit_video.utils.files import user_path, writing
-from lit_video.utils.shown import Grid, Part, Shown
+from lit_video.utils.shown import Part, Shown, TextTable
 
 
 @dataclass(frozen=True, repr=False)
@@ -19,7 +19,7 @@ class Packed(Shown):
     def parts(self) -> Sequence[Part]:
         """Return a line for each pack."""
         body = [[str(path), str(runs), f"{_kilobytes(path):.0f}"] for path, runs in self.packs.items()]
-        return [Grid("", ["pack", "runs", "kB"], body)]
+        return [TextTable("", ["pack", "runs", "kB"], body)]
 
     def __str__(self) -> str:
         return "\n".join(f"{path}: {runs} runs, {_kilobytes(path):.0f} kB" for path, runs in self.packs.items())

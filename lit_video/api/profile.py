@@ -14,14 +14,14 @@ from lit_video.api.report import report
 from lit_video.api.schemes import name_of_scheme, scheme_of
 from lit_video.errors import UserError
 from lit_video.schemes.built_in import OTHERS, built_in
-from lit_video.schemes.skills_table import LEVEL, TABLE, nearest_first, unmeasured, write_skills_table
+from lit_video.schemes.skills_table import PROFILE_SCALE, SKILLS_TABLE, nearest_first, unmeasured, write_skills_table
 from lit_video.settings.flags import Settings, as_given
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import GroupAccuracies, groups_table, measured_groups
 from lit_video.tables.summary import summary
 from lit_video.utils.files import user_path, write_bytes, writing
-from lit_video.utils.shown import Grid, Part, Shown, as_text
-from lit_video.utils.startup import prepare
+from lit_video.utils.shown import Part, Shown, TextTable, as_text
+from lit_video.utils.startup import set_up_process
 
 if TYPE_CHECKING:
     from lit_video.attention import Scheme
@@ -44,7 +44,7 @@ class Skills(Shown):
 
     def parts(self) -> Sequence[Part]:
         """Return a table for each kind of group, and which rows were not run."""
-        tables = [Grid(*groups_table(groups)) for groups in self.groups]
+        tables = [TextTable(*groups_table(groups)) for groups in self.groups]
         return [*tables, *filter(None, [self.not_run])]
 
 
@@ -80,11 +80,11 @@ def _checks(contract: "Contract") -> str:
     return "\n".join([*lines, f"grids, frames x rows x columns: {contract.grids}"])
 
 
-def _cost_table(costs: "list[Cost]") -> Grid:
-    from lit_video.schemes.cost import HEADER, cells
+def _cost_table(costs: "list[Cost]") -> TextTable:
+    from lit_video.schemes.cost import SCHEME_HEADER, scheme_cells
 
     title = "One layer, a clip of 16 x 64 x 64 pixels, on this CPU"
-    return Grid(title, HEADER, [cells(cost) for cost in costs])
+    return TextTable(title, SCHEME_HEADER, [scheme_cells(cost) for cost in costs])
 
 
 def profile(
@@ -120,7 +120,7 @@ def profile(
     refuse_below("jobs", jobs, 1)
     chosen_seeds = checked_seeds(seeds)
     given = as_given(settings)
-    prepare()
+    set_up_process()
     name, kind = scheme_of(scheme)
     text = name_of_scheme(scheme) if train else ""
 
@@ -191,17 +191,17 @@ def _skills(name: str, scheme: str, folder: Path, *, training: _Training) -> Ski
     runs = folder / "runs"
     with writing("--output", folder):
         file = write_skills_table(folder, row, scheme)
-    fit(file, LEVEL, row, seeds=training.seeds, runs=runs, jobs=training.jobs, settings=training.settings)
+    fit(file, PROFILE_SCALE, row, seeds=training.seeds, runs=runs, jobs=training.jobs, settings=training.settings)
 
-    rows = summary(read_table([file, LEVEL]), runs, overridden=True).rows
+    rows = summary(read_table([file, PROFILE_SCALE]), runs, overridden=True).rows
     groups = [nearest_first(accuracies, row) for accuracies in measured_groups(rows)]
     if not groups:
         raise UserError(f"{runs}: the row {row} was not tested on groups of classes, such as skills")
     for accuracies in groups:
-        _logger.info(f"\n{as_text(Grid(*groups_table(accuracies)))}")
+        _logger.info(f"\n{as_text(TextTable(*groups_table(accuracies)))}")
 
     not_run = unmeasured(rows)
     if not_run:
         _logger.info(not_run)
-    page = report(runs / TABLE / "profile", output=folder / "profile.html", overridden=True).path
+    page = report(runs / SKILLS_TABLE / "profile", output=folder / "profile.html", overridden=True).path
     return Skills(groups, not_run, page)

@@ -10,7 +10,7 @@ from lit_video.api.arguments import File, places, refuse_unwritable
 from lit_video.errors import UserError
 from lit_video.utils.files import user_path, write_bytes, writing
 from lit_video.utils.messages import ASIDE
-from lit_video.utils.shown import Grid, Part, Shown
+from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.utils.text import plural, printable, to_bytes
 from lit_video.utils.yaml_files import find_experiments
 
@@ -29,7 +29,7 @@ class Report(Shown):
     def parts(self) -> Sequence[Part]:
         """Return where the page is, its tables, the tally, and what is left out."""
         body = [[name, str(runs)] for name, runs in self.tables.items()]
-        grid = Grid("", ["table", "runs"], body)
+        grid = TextTable("", ["table", "runs"], body)
         return [f"page: {self.path}", grid, *filter(None, [self.verdicts]), *self.left_out]
 
 

@@ -41,9 +41,9 @@ def scheme_of(scheme: "str | Path | type[Scheme]") -> "tuple[str, Callable[..., 
     from lit_video.network.timesformer import scheme_class  # here, because importing torch takes seconds
     from lit_video.schemes.loading import import_scheme
 
-    known = built_in()
-    if text in known:
-        return text, known[text]
+    schemes = built_in()
+    if text in schemes:
+        return text, schemes[text]
     try:
         name = import_scheme(text)
     except ValueError as error:

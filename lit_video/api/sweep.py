@@ -17,7 +17,7 @@ from lit_video.utils.shown import Part, Shown
 
 
 @dataclass(frozen=True, repr=False)
-class Progress(Shown):
+class SweepProgress(Shown):
     """How far the runs of some tables are."""
 
     runs: Sequence[Run]
@@ -49,7 +49,7 @@ def sweep(
     gpus_per_run: int | None = None,
     reuse: bool = False,
     slurm: Resources | None = None,
-) -> Progress:
+) -> SweepProgress:
     """Run every row and seed of many tables, here or by Slurm.
 
     Rows that are finished, running or queued are skipped: repeating the same call is always safe. Mistakes in any
@@ -90,12 +90,12 @@ def sweep(
     )
     if not slurm:
         run_here("sweep", all_runs, slots(jobs, gpus_per_run), reuse=reuse)
-        return Progress(all_runs)
+        return SweepProgress(all_runs)
 
     to_submit = free(unfinished(all_runs))
     if to_submit:
         submit(to_submit, slurm)
-    return Progress(all_runs)
+    return SweepProgress(all_runs)
 
 
 def progress(
@@ -108,7 +108,7 @@ def progress(
     recipe: str | None = None,
     runs: File = "runs",
     slurm: Resources | None = None,
-) -> Progress:
+) -> SweepProgress:
     """Show how far the runs of a sweep are, or with ``slurm`` the arrays that it would submit; start nothing.
 
     Arguments and errors: see :func:`lit_video.sweep`.
@@ -122,7 +122,7 @@ def progress(
         recipe=recipe,
         runs=runs,
     )
-    return Progress(all_runs, scripts(all_runs, slurm) if slurm else ())
+    return SweepProgress(all_runs, scripts(all_runs, slurm) if slurm else ())
 
 
 def _with_resources(settings: Settings, slurm: Resources | None) -> list[Given]:

@@ -15,18 +15,18 @@ from lit_video.tables.rendering import groups_table, main_table, measured_groups
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.tables.table_summary import TableSummary
 from lit_video.utils.files import user_path, write_bytes, writing
-from lit_video.utils.shown import Grid, Part, Shown
+from lit_video.utils.shown import Part, Shown, TextTable
 
 
 def table_parts(read: TableRuns, pairs: bool = False) -> list[Part]:
     """Return what shows a table's results: terms, the table, its groups, sentences on the paper's order, pairs."""
     data = read.data
     parts: list[Part] = ["; ".join(data.terms)] if data.terms else []
-    parts.append(Grid(*main_table(data)))
-    parts += [Grid(*groups_table(groups)) for groups in measured_groups(data.rows)]
+    parts.append(TextTable(*main_table(data)))
+    parts += [TextTable(*groups_table(groups)) for groups in measured_groups(data.rows)]
     parts += sentences(data)
     if pairs:
-        parts.append(Grid(*pairs_table(data)))
+        parts.append(TextTable(*pairs_table(data)))
     return parts
 
 

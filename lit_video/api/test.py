@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from lit_video.api.arguments import File, Files, listed
 from lit_video.errors import UserError, one_line
-from lit_video.runs.chosen_checkpoint import WAYS, find_checkpoint, settings_of
+from lit_video.runs.chosen_checkpoint import WAYS, find_checkpoint, record_beside
 from lit_video.settings.flags import Given, Settings, as_given
 from lit_video.settings.nested import Nested, merged
 from lit_video.utils.messages import are_shown
 from lit_video.utils.shown import Part, Shown
-from lit_video.utils.startup import prepare
+from lit_video.utils.startup import set_up_process
 from lit_video.utils.text import plural
 from lit_video.weights.hub import find
 
@@ -70,13 +70,13 @@ def test(
     Raises:
         UserError: neither a run nor weights are given, a setting is wrong, or the weights do not suit the model.
     """
-    prepare()
+    set_up_process()
     resolved, checkpoint = _settings(ckpt, weights, listed(configs), given=as_given(settings, [SEED]))
 
     from lit_video.engine.finite import refuse_not_finite
     from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
     from lit_video.training.cli import VideoCLI, user_errors
-    from lit_video.video.trained_on import said, seen
+    from lit_video.video.trained_on import overlap_in_words, seen
 
     stored = read_checkpoint(checkpoint)["state_dict"] if checkpoint else {}
     silent = {} if are_shown() else {"enable_progress_bar": False}
@@ -93,8 +93,8 @@ def test(
     refuse_not_finite(metrics, f"test of {checkpoint or 'these weights'}")
     videos = int(metrics.pop("test/videos", 0))
     time = _time_use(cli, checkpoint, perf_counter() - began)
-    known = said(seen(cli.model.trained_on, cli.datamodule.records("test")))
-    return Measured(metrics, videos, cli.datamodule.order, known, time)
+    overlap = overlap_in_words(seen(cli.model.trained_on, cli.datamodule.records("test")))
+    return Measured(metrics, videos, cli.datamodule.order, overlap, time)
 
 
 def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "TimeUse | None":
@@ -145,10 +145,10 @@ def _settings(
 ) -> tuple[Nested, Path | None]:
     """Return the settings of the run, of hub weights or of files, with the user's, and the checkpoint."""
     checkpoint = None if ckpt is None else find_checkpoint(str(ckpt))
-    recorded = checkpoint is not None and not configs and settings_of(checkpoint).is_file()
+    recorded = checkpoint is not None and not configs and record_beside(checkpoint).is_file()
     if checkpoint is not None:
         if not (recorded or configs or {"data", "model"} <= {setting.key for setting in given}):
-            own = settings_of(checkpoint)
+            own = record_beside(checkpoint)
             raise UserError(f"--ckpt {checkpoint}: {own}, which holds its settings, does not exist; give --config")
     elif not weights and not any(setting.key.endswith(".weights") for setting in given):
         raise UserError(f"--ckpt: {WAYS}")
@@ -167,7 +167,7 @@ def _settings(
     settings: Nested = {}
     if recorded:
         assert checkpoint is not None
-        settings = run_settings(settings_of(checkpoint), given)
+        settings = run_settings(record_beside(checkpoint), given)
     settings = with_given(settings, [Given(key, value) for key, value in of_weights.items()])
     settings = merged(settings, of_files(configs), Constructors())
     return with_given(settings, given), checkpoint

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lit_video.utils.shown import Grid, Part, Shown
+from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.weights.hub import Release, fetch, find, releases
 
 WEIGHTS_HEADER = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]
@@ -20,7 +20,7 @@ class PublishedWeights(Shown):
     def parts(self) -> Sequence[Part]:
         """Return a line for each release."""
         return [
-            Grid("Published weights", WEIGHTS_HEADER, [_row(release) for release in self.releases.values()]),
+            TextTable("Published weights", WEIGHTS_HEADER, [_row(release) for release in self.releases.values()]),
             NOT_OURS,
         ]
 

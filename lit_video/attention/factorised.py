@@ -6,7 +6,7 @@ from torch import Tensor
 
 from lit_video.attention.scheme import Attention, Grid, Scheme, ZeroLinear
 
-Order = Literal["space_time", "time_space"]
+StepOrder = Literal["space_time", "time_space"]
 
 
 class Factorised(Scheme):
@@ -26,7 +26,7 @@ class Factorised(Scheme):
     class_tokens = "none"
     fresh = ("time_attn.norm",)
 
-    def __init__(self, dim: int, num_heads: int, order: Order = "space_time") -> None:
+    def __init__(self, dim: int, num_heads: int, order: StepOrder = "space_time") -> None:
         super().__init__()
         if order not in ("space_time", "time_space"):
             raise ValueError(f"order is {order!r}, expected space_time or time_space")

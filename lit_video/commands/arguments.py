@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lit_video.api.arguments import existing_path, refuse_unwritable
 from lit_video.commands.parser import Parser
 from lit_video.runs.chosen_checkpoint import find_checkpoint
-from lit_video.settings.effects import RUN, picked
+from lit_video.settings.effects import RUN_KEYS, picked
 from lit_video.settings.flags import read_flags
 from lit_video.utils.files import user_path
 from lit_video.utils.yaml_files import find_config, find_experiments
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lit_video.inference.predict import Evaluation
 
 # flags that Lightning's command line reads
-SETTING_FLAGS = ("--data", "--model", "--trainer", *map("--{}".format, RUN["training"] + RUN["machine"]))
+SETTING_FLAGS = ("--data", "--model", "--trainer", *map("--{}".format, RUN_KEYS["training"] + RUN_KEYS["machine"]))
 SETTINGS_HELP = """\
 --data NAME, --data.X VALUE    TemporalSkills, VideoFolder, SomethingV2, ...; root, frames, image_size,
                                batch_size, sampling, augmentation, ...
@@ -128,7 +128,7 @@ def add_output(parser: Parser, kind: str, *, endings: Sequence[str] = (), otherw
     parser.add_argument("--output", "-o", type=path, metavar=kind, help=text, **settings)
 
 
-def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
+def accept_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
     """Let the command pass settings on to Lightning; the help of Lightning's ``command`` lists them."""
     parser.settings = (*SETTING_FLAGS, *more)
     parser.lightning = command
@@ -156,13 +156,13 @@ def add_own_videos(parser: Parser) -> None:
     parser.add_argument("--minutes", type=positive_number, metavar="N", help=text)
     parser.add_argument("--group", metavar="COLUMN|none", help="column that says which videos belong together")
     add_shared(parser, "--jobs")
-    add_settings(parser)
+    accept_settings(parser)
 
 
 def asked_own_videos(arguments: Namespace) -> dict[str, Any]:
     """Return the arguments that the functions ``finetune`` and ``compare`` have in common."""
-    given = picked(vars(arguments), ("videos", "output", "minutes", "group", "jobs", "weights"))
-    return given | {"settings": read_flags(arguments.settings)}
+    options = picked(vars(arguments), ("videos", "output", "minutes", "group", "jobs", "weights"))
+    return options | {"settings": read_flags(arguments.settings)}
 
 
 def add_videos(parser: Parser) -> None:
@@ -176,5 +176,5 @@ def asked_evaluation(arguments: Namespace) -> "Evaluation":
     """Return the options of an evaluation on videos."""
     from lit_video.inference.predict import Evaluation  # here, because importing torch takes seconds
 
-    given = picked(vars(arguments), ("clips", "crops", "batch", "workers", "device", "fps"))
-    return Evaluation(**given, progress=True)
+    options = picked(vars(arguments), ("clips", "crops", "batch", "workers", "device", "fps"))
+    return Evaluation(**options, progress=True)

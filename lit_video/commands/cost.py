@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import add_settings, add_shared, asked_rows
+from lit_video.commands.arguments import accept_settings, add_shared, asked_rows
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 
@@ -13,7 +13,7 @@ def add_arguments(parser: Parser) -> None:
     parser.examples("", "--config experiments/ablation_tw.yaml --json")
     add_shared(parser, "tables", "--config", "--recipe", "--row")
     parser.add_argument("--json", action="store_true", help="print as JSON")
-    add_settings(parser)
+    accept_settings(parser)
 
 
 def run(arguments: Namespace) -> int:

@@ -6,7 +6,7 @@ import lit_video
 from lit_video.commands.arguments import add_shared
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
-from lit_video.utils.wandb_login import project
+from lit_video.utils.wandb_login import wandb_project
 
 
 def add_arguments(parser: Parser) -> None:
@@ -15,7 +15,9 @@ def add_arguments(parser: Parser) -> None:
     add_shared(parser, "tables", help="default: all tables in experiments")
     add_shared(parser, "--config", "--recipe")
     parser.add_argument("--entity", help="user or team at W&B (default: yours)")
-    parser.add_argument("--project", default=project(), help="project at W&B (default: $WANDB_PROJECT, else lit_video)")
+    parser.add_argument(
+        "--project", default=wandb_project(), help="project at W&B (default: $WANDB_PROJECT, else lit_video)"
+    )
 
 
 def run(arguments: Namespace) -> int:

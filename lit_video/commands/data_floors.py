@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import add_settings, add_shared, asked_rows
+from lit_video.commands.arguments import accept_settings, add_shared, asked_rows
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 
@@ -12,7 +12,7 @@ def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("skills", "--config experiments/skills.yaml --config experiments/scale/profile.yaml")
     add_shared(parser, "tables", "--config", "--recipe", "--row")
-    add_settings(parser)
+    accept_settings(parser)
 
 
 def run(arguments: Namespace) -> int:

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import add_settings, add_shared, asked_rows
+from lit_video.commands.arguments import accept_settings, add_shared, asked_rows
 from lit_video.commands.parser import Parser
 from lit_video.errors import RunFailed
 from lit_video.utils.processes import end_with_starter
@@ -16,7 +16,7 @@ def add_arguments(parser: Parser) -> None:
     add_shared(parser, "tables", "--config", "--recipe", "--runs", "--row", "--seeds", "--jobs", "--reuse")
     parser.add_argument("--quiet", action="store_true", help="print no table at the end")
     parser.add_argument("--print_config", action="store_true", help="print all settings of every row, start nothing")
-    add_settings(parser)
+    accept_settings(parser)
 
 
 def run(arguments: Namespace) -> int:

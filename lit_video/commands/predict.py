@@ -6,7 +6,7 @@ from argparse import Namespace
 import lit_video
 from lit_video.commands.arguments import add_output, add_videos, asked_evaluation, new_file, positive
 from lit_video.commands.parser import Parser
-from lit_video.runs.chosen_checkpoint import settings_of
+from lit_video.runs.chosen_checkpoint import record_beside
 from lit_video.runs.mistakes import MISTAKES
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
@@ -28,23 +28,26 @@ def run(arguments: Namespace) -> int:
     Only the checkpoint of a run is needed: it holds the class names and the clip settings. A video that
     cannot be read is listed with the reason, the others are predicted, and the exit status is 1.
     """
-    found = lit_video.predict(arguments.ckpt, arguments.videos, arguments.top, evaluation=asked_evaluation(arguments))
+    predictions = lit_video.predict(
+        arguments.ckpt, arguments.videos, arguments.top, evaluation=asked_evaluation(arguments)
+    )
     if arguments.output:
-        found.write(arguments.output)
+        predictions.write(arguments.output)
     if arguments.features:
-        found.write_features(arguments.features)
+        predictions.write_features(arguments.features)
 
-    if found.ranked:
-        print(found.table)
+    if predictions.ranked:
+        print(predictions.table)
     lines = [f"wrote {path}" for path in (arguments.output, arguments.features) if path]
-    if found.trained_on:
-        lines.append(f"{found.trained_on}: right answers there say nothing about new videos")
-        tested = settings_of(arguments.ckpt).with_name(MISTAKES)
+    if predictions.trained_on:
+        lines.append(f"{predictions.trained_on}: right answers there say nothing about new videos")
+        tested = record_beside(arguments.ckpt).with_name(MISTAKES)
         if tested.is_file():
             lines[-1] += f"; mistakes of its test: {tested}"
-    lines += [f"{path}: {reason}" for path, reason in found.broken.items()]
-    if found.broken:
-        lines.append(f"{len(found.broken)} of {len(found.broken) + len(found.paths)} videos could not be read")
+    lines += [f"{path}: {reason}" for path, reason in predictions.broken.items()]
+    if predictions.broken:
+        unread = len(predictions.broken)
+        lines.append(f"{unread} of {unread + len(predictions.paths)} videos could not be read")
     for line in lines:
         print(printable(line), file=sys.stderr)
-    return FAILED if found.broken else DONE
+    return FAILED if predictions.broken else DONE

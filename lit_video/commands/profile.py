@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import add_output, add_settings, add_shared
+from lit_video.commands.arguments import accept_settings, add_output, add_shared
 from lit_video.commands.parser import Parser
 from lit_video.settings.flags import read_flags
 from lit_video.utils.files import user_path
@@ -21,7 +21,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--look", action="store_true", help="train nothing")
     add_shared(parser, "--seeds")
     add_shared(parser, "--jobs", default=1)
-    add_settings(parser)
+    accept_settings(parser)
 
 
 def run(arguments: Namespace) -> int:

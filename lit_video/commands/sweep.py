@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
 import lit_video
-from lit_video.commands.arguments import add_settings, add_shared, asked_rows, positive
+from lit_video.commands.arguments import accept_settings, add_shared, asked_rows, positive
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.stop_signals import DONE
@@ -32,7 +32,7 @@ def add_arguments(parser: Parser) -> None:
     for name in SAME_NAMES:
         slurm.add_argument(f"--{name}")
     slurm.add_argument("--slurm", action="append", type=_option, default=[], metavar="KEY=VALUE", help="more options")
-    add_settings(parser)
+    accept_settings(parser)
 
 
 def run(arguments: Namespace) -> int:
@@ -64,16 +64,16 @@ def run(arguments: Namespace) -> int:
 def _resources(arguments: Namespace) -> "Resources | None":
     """Return the Slurm resources of a run, if Slurm runs it; refuse flags of the other launcher."""
     by_slurm = arguments.launcher == "slurm"
-    given = vars(arguments)
+    values = vars(arguments)
     for name in (*SLURM, "nodes", "slurm"):
-        if given[name] and not by_slurm and not arguments.status:
+        if values[name] and not by_slurm and not arguments.status:
             raise UserError(f"--{name}: is for Slurm; add --launcher slurm")
     if not by_slurm:
         return None
 
     from lit_video.launching.slurm import Resources  # here, because a command's help needs none of it
 
-    options = {SLURM[name]: given[name] for name in SLURM if given[name]}
+    options = {SLURM[name]: values[name] for name in SLURM if values[name]}
     options |= dict(option.split("=", 1) for option in arguments.slurm)
     return Resources(arguments.nodes, arguments.gpus_per_run, options, arguments.jobs)
 

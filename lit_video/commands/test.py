@@ -4,7 +4,7 @@ from argparse import Namespace
 from typing import Any
 
 import lit_video
-from lit_video.commands.arguments import add_settings, add_shared
+from lit_video.commands.arguments import accept_settings, add_shared
 from lit_video.commands.parser import Parser
 from lit_video.settings.flags import read_flags
 from lit_video.utils.processes import first_process
@@ -19,7 +19,7 @@ def add_arguments(parser: Parser) -> None:
     add_shared(parser, "--ckpt", required=False)
     add_shared(parser, "--scheme", "--config")
     parser.add_argument("--weights", metavar="hub:NAME", help="published weights, with their settings")
-    add_settings(parser, "test", more=["--seed_everything", PRINT])
+    accept_settings(parser, "test", more=["--seed_everything", PRINT])
 
 
 def run(arguments: Namespace) -> int:

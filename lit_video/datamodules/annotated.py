@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
-from lit_video.datamodules.base import Split, VideoDataModule
+from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.arguments import check_arguments
 from lit_video.utils.classes import Classes
 from lit_video.utils.files import data_root
 from lit_video.utils.folders import Folders
+from lit_video.utils.splits import Split
 from lit_video.utils.text import shortened
 from lit_video.video.clips import VideoRecord
 

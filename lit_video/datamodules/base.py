@@ -26,9 +26,10 @@ from lit_video.utils.arguments import Count, NotNegative, Range, ShareAboveZero,
 from lit_video.utils.classes import Classes
 from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting
 from lit_video.utils.files import user_path
+from lit_video.utils.splits import SPLITS, Split
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
 from lit_video.video.batch import Batch, BatchDraws, Channels, RawBatch, draw, normalise, training_batch
-from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of, some_of
+from lit_video.video.clips import ClipDataset, FrameOrder, Sample, Short, VideoRecord, share_of, some_of
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.loading import EvaluationSampler, TrainingSampler
 from lit_video.video.recipes import Recipe, recipe
@@ -37,8 +38,6 @@ from lit_video.video.seeding import digest
 from lit_video.video.settings import stored_settings
 from lit_video.video.trained_on import trained_on
 
-Split = Literal["train", "val", "test"]
-SPLITS: tuple[Split, ...] = ("train", "val", "test")
 View = TrainingView | EvaluationViews
 SOME = 512  # most training videos that tell whether a model has learned
 SPLIT_OF_STAGE: dict[Any, Split] = {"train": "train", "test": "test", "predict": "test"}  # other stages: val
@@ -106,8 +105,8 @@ class VideoDataModule(SeededClips):
         std: PerChannel = 0.5,
         channels: Channels = "rgb",
         seed: int = 0,
-        order: Order = "forward",
-        test_orders: tuple[Order, ...] = (),
+        order: FrameOrder = "forward",
+        test_orders: tuple[FrameOrder, ...] = (),
         broken: OnBroken = "fail",
         broken_percent: Annotated[float, Range(0, 100)] = 1.0,
         keep_gb: NotNegative = 0.0,
@@ -143,7 +142,7 @@ class VideoDataModule(SeededClips):
         self.views = views
         self.short_side = short_side
         self.test_image_size = as_setting(test_image_size or image_size)
-        self.order: Order = order
+        self.order: FrameOrder = order
         self.test_orders = test_orders
         self.tested: Literal["train", "test"] = "test"  # split whose videos a test takes, see test_dataloader
 
@@ -352,7 +351,7 @@ class VideoDataModule(SeededClips):
         return self._loader(dataset, EvaluationSampler(len(dataset), ranks(self.trainer)))
 
     def _dataset(
-        self, records: Sequence[VideoRecord], view: View, *, clips: int | None = None, order: Order = "forward"
+        self, records: Sequence[VideoRecord], view: View, *, clips: int | None = None, order: FrameOrder = "forward"
     ) -> ClipDataset:
         """Return clips of some videos; random ones without ``clips``, their number per video."""
         return ClipDataset(

@@ -25,7 +25,7 @@ from lit_video.video.seeding import digest, seeded
 _logger = logging.getLogger(__name__)
 
 RANDOM = 3  # random training views, besides the centre view
-TOGETHER = 8  # views that go through the backbone at once
+VIEWS_PER_PASS = 8  # views that go through the backbone at once
 GIGABYTES = 0.5  # memory for a decoded video, shared by its views
 
 
@@ -71,7 +71,7 @@ class Features:
             samples += test.__getitems__([*range(len(test))])
 
         pixels = torch.cat([sample["clip"] for sample in samples])
-        features = torch.cat([compute(part).half().cpu() for part in torch.split(pixels, TOGETHER)])
+        features = torch.cat([compute(part).half().cpu() for part in torch.split(pixels, VIEWS_PER_PASS)])
         if not features.isfinite().all():
             raise UserError(f"{record.path}: its features are not finite in float16; leave out data.features")
 

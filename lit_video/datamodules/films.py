@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from lit_video.datamodules.drawing import Figure, Film, Rng
 
 Turn = Callable[[Rng, int], Film]  # (random generator, steps) -> a turn played forwards
-Kind = Literal["when", "change"]
+SkillKind = Literal["when", "change"]
 
 LARGE = (0.24, 0.3)  # range of the radius for rotation and orderN, as a share of the picture's side
 FLASHES = (1, 2, 3)  # flashes of the three bursts of count
@@ -33,7 +33,7 @@ class Skill:
     name: str
     _: KW_ONLY
     # when: which of the events came first; change: how neighbouring states differ
-    kind: Kind
+    kind: SkillKind
     backward: str  # class of the turn played backwards
     forward: str  # class of the turn as drawn
     shortest: int  # fewest steps of a turn that differs from every turn played backwards

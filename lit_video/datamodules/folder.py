@@ -6,11 +6,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lit_video.datamodules.base import SPLITS, Split, VideoDataModule
+from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.arguments import check_arguments
 from lit_video.utils.files import data_root, is_video, is_visible
+from lit_video.utils.splits import SPLITS, Split
 from lit_video.utils.text import case_twins, composed, natural, plural, shortened
 from lit_video.video.clips import VideoRecord
 

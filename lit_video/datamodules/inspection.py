@@ -18,7 +18,7 @@ from lit_video.settings.nested import Nested
 from lit_video.utils.text import printable, text_table, to_bytes
 from lit_video.video.clips import VideoRecord
 
-SHOWN = 10  # videos listed per fault
+VIDEOS_PER_FAULT = 10  # videos listed per fault
 VERDICTS = ["missing", "broken", "damaged"]
 GAPS = "gaps in time"  # no fault
 Faults = dict[str, dict[str, list[str]]]  # by split and verdict: a line for each faulty video, with path and reason
@@ -101,8 +101,8 @@ def _lists(faults: Faults) -> Iterator[str]:
             continue
 
         title = f"{verdict} ({len(lines)}):"
-        if len(lines) > SHOWN:
-            lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more; all are in the manifest"]
+        if len(lines) > VIDEOS_PER_FAULT:
+            lines[VIDEOS_PER_FAULT:] = [f"  and {len(lines) - VIDEOS_PER_FAULT} more; all are in the manifest"]
         yield "\n".join([title, *lines])
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.datamodules.annotated import AS_TEST, AS_VALIDATION, AnnotatedVideos
-from lit_video.datamodules.base import Split
 from lit_video.errors import UserError
-from lit_video.utils.annotations import Row, exactly, multi_hot, numbered, read_table, read_text
+from lit_video.utils.annotations import AnnotationRow, exactly, multi_hot, numbered, read_annotations, read_text
 from lit_video.utils.arguments import Count, check_arguments
+from lit_video.utils.splits import Split
 from lit_video.video.clips import VideoRecord
 from lit_video.video.seeding import digest
 
@@ -46,7 +46,7 @@ class Charades(AnnotatedVideos):
         codes = {f"c{number:03d}": number for number in range(157)}
         small = self.root / "Charades_v1_480"
         videos = small if small.is_dir() else self.root / "Charades_v1"
-        for row in read_table("data.root", path, ("id", "actions"), delimiter=",", unique="id"):
+        for row in read_annotations("data.root", path, ("id", "actions"), delimiter=",", unique="id"):
             numbers: list[int] = []
             for action in row.cells["actions"].split(";"):
                 if action.strip():
@@ -91,7 +91,7 @@ class EpicKitchens100(AnnotatedVideos):
         """Return the person who wears the camera: ``P01`` of the video ``P01_11``."""
         return [Path(path).stem.partition("_")[0] for path in self.records(split).paths]
 
-    def _record(self, row: Row) -> VideoRecord:
+    def _record(self, row: AnnotationRow) -> VideoRecord:
         """Return the segment of a row, in a folder of frames if there is one."""
         label = (row.whole("verb_class", below=97), row.whole("noun_class", below=300))
         for column in EPIC_TIMES:
@@ -106,7 +106,7 @@ class EpicKitchens100(AnnotatedVideos):
                 return self._frames(row, folder / video, label, end=end)
         return VideoRecord(self.root / person / "videos" / f"{video}.mp4", label, start=start, end=end)
 
-    def _frames(self, row: Row, folder: Path, label: tuple[int, int], *, end: float) -> VideoRecord:
+    def _frames(self, row: AnnotationRow, folder: Path, label: tuple[int, int], *, end: float) -> VideoRecord:
         """Return the segment of a row in a folder of frames, at the rate by which its end is the last frame's time."""
         first, last = (row.whole(column) for column in EPIC_FRAMES)
         if not 0 < first <= last:
@@ -119,8 +119,8 @@ class EpicKitchens100(AnnotatedVideos):
     def _csv(self, name: str) -> Path:
         return self.root / "annotations" / f"EPIC_100_{name}.csv"
 
-    def _rows(self, name: str, columns: tuple[str, ...], unique: str | None = None) -> list[Row]:
-        return read_table("data.root", self._csv(name), columns, delimiter=",", unique=unique)
+    def _rows(self, name: str, columns: tuple[str, ...], unique: str | None = None) -> list[AnnotationRow]:
+        return read_annotations("data.root", self._csv(name), columns, delimiter=",", unique=unique)
 
 
 class HowTo100MTasks(AnnotatedVideos):
@@ -149,7 +149,7 @@ class HowTo100MTasks(AnnotatedVideos):
     def class_names(self) -> list[str]:
         """Names of the tasks, such as "Make Pancakes", by task number."""
         columns = ("task", "name")
-        rows = read_table("data.root", self._names_csv, columns, headless=columns, delimiter="\t")
+        rows = read_annotations("data.root", self._names_csv, columns, headless=columns, delimiter="\t")
         names = {row.text("task"): row.text("name") for row in rows}
         for task in self._numbers:
             if task not in names:
@@ -165,8 +165,8 @@ class HowTo100MTasks(AnnotatedVideos):
     @cached_property
     def _tasks(self) -> dict[str, str]:
         """The task of each video in which it ranks best."""
-        rows = read_table("data.root", self._csv, ("video_id", "rank", "task_id"), delimiter=",")
-        best: dict[str, Row] = {}
+        rows = read_annotations("data.root", self._csv, ("video_id", "rank", "task_id"), delimiter=",")
+        best: dict[str, AnnotationRow] = {}
         for row in rows:
             video = row.text("video_id")
             best_so_far = best.setdefault(video, row)

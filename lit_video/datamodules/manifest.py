@@ -13,7 +13,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from lit_video.datamodules.probe import VideoInfo, probe, stamp, unpack
+from lit_video.datamodules.probe import VideoInfo, probe, stamp, unpacked_table
 from lit_video.datamodules.records import relative
 from lit_video.errors import UserError
 from lit_video.utils.messages import ASIDE
@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 MANIFEST_VERSION = 11  # increment whenever columns, verdicts or frame tables change
 MANIFEST = "manifest.sqlite"
 LOOKS = 16  # parallel stat calls: on a network disk each waits for its answer
-KEPT = 16  # rows per commit; a killed check loses at most this many
+ROWS_PER_COMMIT = 16  # rows per commit; a killed check loses at most this many
 Video = tuple[str | Path, float | None]  # path; frame rate of a folder of images, else None
 
 _COLUMNS = [field.name for field in fields(VideoInfo)]
@@ -74,7 +74,7 @@ class Manifest:
             raise DecodeError(f"{path}: {row.reason}")
         if not row.table:
             return None
-        return unpack(row.table)
+        return unpacked_table(row.table)
 
     def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
         """Return the rows of the videos that are broken or damaged and have not changed since the check."""
@@ -115,7 +115,7 @@ def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
             for number, row in enumerate(rows, 1):
                 path, *facts = astuple(row)
                 manifest.execute(_INSERT, (to_bytes(path), *facts))
-                if number % KEPT == 0:
+                if number % ROWS_PER_COMMIT == 0:
                     manifest.commit()
         finally:
             manifest.commit()

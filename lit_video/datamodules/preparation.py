@@ -19,7 +19,7 @@ from av.video.frame import PictureType, VideoFrame
 from av.video.stream import VideoStream
 from filelock import FileLock, Timeout
 
-from lit_video.datamodules.reading_speed import measure, sample_of
+from lit_video.datamodules.reading_speed import measure_speed, sample_of
 from lit_video.errors import UserError
 from lit_video.utils.files import COMMON, files_below, is_video, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
@@ -118,7 +118,7 @@ def _say_what_is_gained(jobs: Sequence[tuple[Path, Path]], encoding: Encoding) -
     sample = [job for job in sample_of(jobs) if not job[1].exists()]
     readable = [job for job in sample if not _prepare(encoding, job)]
     if readable:
-        _logger.info(measure(readable))
+        _logger.info(measure_speed(readable))
 
 
 def _write_list(dst: Path, encoded: Sequence[Path]) -> None:

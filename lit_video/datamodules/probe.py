@@ -20,7 +20,7 @@ from lit_video.video.decoding.damage import spoiled
 from lit_video.video.decoding.decoder import PREDICTED, judged
 from lit_video.video.decoding.table import compact
 
-Status = Literal["ok", "damaged", "missing", "broken"]
+VideoStatus = Literal["ok", "damaged", "missing", "broken"]
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class VideoInfo:
     path: str  # relative to the root
     size: int | None = None  # bytes of the file, or of all files of a folder of frames
     mtime: int | None = None  # last change, in nanoseconds since 1970
-    status: Status = "ok"  # damaged: some frames cannot be used; broken: cannot be read, or ends early
+    status: VideoStatus = "ok"  # damaged: some frames cannot be used; broken: cannot be read, or ends early
     reason: str = ""  # reason of a status other than ok
     frames: int | None = None  # number of frames
     seconds: float | None = None  # duration, last frame included
@@ -40,7 +40,7 @@ class VideoInfo:
     damaged: int = 0  # number of damaged frames; the table lists them
     gap: str = ""  # description of gaps in time, which may be pauses or lost data
     decoded: bool = False  # True if all frames were decoded
-    table: str | None = None  # the frame table, see pack()
+    table: str | None = None  # the frame table, see packed_table()
 
     def same_file(self, other: VideoInfo) -> bool:
         """Return whether both rows describe the same state of a file."""
@@ -96,7 +96,7 @@ def probe(path: Path, name: str, *, every_frame: bool, fps: float | None = None)
     info.damaged = len(table.damaged)
     info.gap = table.gap
     info.decoded = every_frame
-    info.table = pack(table)
+    info.table = packed_table(table)
     if table.damaged:
         info.status = "damaged"
         info.reason = f"{table.where(table.damaged)} damaged: {table.damage}"
@@ -158,13 +158,13 @@ def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
     return replace(table, damaged=compact(damaged), damage=reason)
 
 
-def pack(table: FrameTable) -> str:
+def packed_table(table: FrameTable) -> str:
     """Return a frame table as JSON."""
     return json.dumps(asdict(table), default=_plain, separators=(",", ":"))
 
 
-def unpack(packed: str) -> FrameTable:
-    """Return the frame table from the JSON of :func:`pack`."""
+def unpacked_table(packed: str) -> FrameTable:
+    """Return the frame table from the JSON of :func:`packed_table`."""
     row = json.loads(packed, object_hook=_range_of)
     for name, value in row.items():
         if name in ("time_base", "seconds"):

@@ -11,7 +11,7 @@ from lit_video.video.decoding import decode, frame_table
 
 NUM_FRAMES = 8  # frames of a clip
 STRIDE = 8  # frames from one of a clip to the next, where a video is long enough
-CLIPS = 4  # clips of a video
+CLIPS_PER_VIDEO = 4  # clips of a video
 SAMPLE = 3  # videos that are measured
 
 
@@ -49,13 +49,13 @@ def clips_of(path: Path) -> list[list[int]]:
     last = max(0, count - 1 - stride * (NUM_FRAMES - 1))
 
     clips: list[list[int]] = []
-    for number in range(CLIPS):
-        first = last * number // (CLIPS - 1)
+    for number in range(CLIPS_PER_VIDEO):
+        first = last * number // (CLIPS_PER_VIDEO - 1)
         clips.append([min(first + stride * position, count - 1) for position in range(NUM_FRAMES)])
     return clips
 
 
-def measure(jobs: Sequence[tuple[Path, Path]]) -> Speed:
+def measure_speed(jobs: Sequence[tuple[Path, Path]]) -> Speed:
     """Measure videos and their copies in turn; a copy has its source's frames."""
     seconds: tuple[list[float], list[float]] = ([], [])
     for job in jobs:

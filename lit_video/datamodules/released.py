@@ -6,10 +6,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lit_video.datamodules.annotated import AS_TEST, AS_VALIDATION, AnnotatedVideos
-from lit_video.datamodules.base import Split
 from lit_video.errors import UserError
-from lit_video.utils.annotations import Row, exactly, numbered, read_entries, read_json, read_table, refuse_repeats
+from lit_video.utils.annotations import (
+    AnnotationRow,
+    exactly,
+    numbered,
+    read_annotations,
+    read_entries,
+    read_json,
+    refuse_repeats,
+)
 from lit_video.utils.arguments import Count, check_arguments
+from lit_video.utils.splits import Split
 from lit_video.video.clips import VideoRecord
 
 KINETICS_COLUMNS = ("label", "youtube_id", "time_start", "time_end", "split")
@@ -59,8 +67,8 @@ class Kinetics(AnnotatedVideos):
             return validate
         return path
 
-    def _rows(self, split: Split) -> list[Row]:
-        return read_table("data.root", self._csv(split), KINETICS_COLUMNS)
+    def _rows(self, split: Split) -> list[AnnotationRow]:
+        return read_annotations("data.root", self._csv(split), KINETICS_COLUMNS)
 
 
 class Kinetics400(Kinetics):
@@ -112,13 +120,15 @@ class UCF101(AnnotatedVideos):
         """Names such as "ApplyEyeMakeup", by class number."""
         path = self.root / "ucfTrainTestlist" / "classInd.txt"
         columns = ("number", "name")
-        rows = read_table("data.root", path, columns, headless=columns, delimiter=" ")
+        rows = read_annotations("data.root", path, columns, headless=columns, delimiter=" ")
         return numbered(rows, columns, 101, path=path, first=1)
 
     def annotated(self, split: Split) -> Iterator[VideoRecord]:
         """Yield the videos of a split's list; the parent folder is the class."""
         path = self.root / "ucfTrainTestlist" / f"{AS_TEST[split]}list{self.split:02d}.txt"
-        for row in read_table("data.root", path, ("path",), headless=("path", "number"), delimiter=" ", unique="path"):
+        for row in read_annotations(
+            "data.root", path, ("path",), headless=("path", "number"), delimiter=" ", unique="path"
+        ):
             video = Path(row.inside("path", self.root / "UCF-101"))
             yield VideoRecord(video, row.member("path", self.numbers, video.parent.name))
 
@@ -161,7 +171,7 @@ class HMDB51(AnnotatedVideos):
         columns = ("video", "use")
         for label, name in enumerate(self.class_names):
             path = self.root / "testTrainMulti_7030_splits" / f"{name}_test_split{self.split}.txt"
-            for row in read_table("data.root", path, columns, headless=columns, delimiter=" ", unique="video"):
+            for row in read_annotations("data.root", path, columns, headless=columns, delimiter=" ", unique="video"):
                 if row.whole("use", 3) == HMDB51_USE[split]:
                     yield VideoRecord(Path(row.inside("video", self.root / "hmdb51_org" / name)), label)
 
@@ -221,7 +231,7 @@ class MomentsInTime(AnnotatedVideos):
         """Names such as "blocking", by class number."""
         path = self.root / "moments_categories.txt"
         columns = ("label", "number")
-        rows = read_table("data.root", path, columns, headless=columns, delimiter=",")
+        rows = read_annotations("data.root", path, columns, headless=columns, delimiter=",")
         return numbered(rows, ("number", "label"), self.classes, path=path)
 
     def annotated(self, split: Split) -> Iterator[VideoRecord]:
@@ -229,7 +239,7 @@ class MomentsInTime(AnnotatedVideos):
         part = {"train": "training", "val": "validation"}[split]
         path = self.root / f"{part}Set.csv"
         columns = ("path", "label", "for", "against")
-        for row in read_table("data.root", path, columns[:2], headless=columns, delimiter=",", unique="path"):
+        for row in read_annotations("data.root", path, columns[:2], headless=columns, delimiter=",", unique="path"):
             video = Path(row.inside("path", self.root / part))
             yield VideoRecord(video, row.member("label", self.numbers))
 

@@ -16,7 +16,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 from rich.progress import track
 
-from lit_video.datamodules.base import Split, VideoDataModule
+from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.drawing import SHAPES, encode, paint
 from lit_video.datamodules.films import Skill, events_apart, skill
 from lit_video.datamodules.floors import distances_told, sum_ceiling
@@ -35,6 +35,7 @@ from lit_video.utils.arguments import Count, Share, Whole, check_arguments
 from lit_video.utils.files import data_folder, files_below, is_video
 from lit_video.utils.limits import MOST_DRAWN, within
 from lit_video.utils.messages import are_shown
+from lit_video.utils.splits import Split
 from lit_video.utils.text import plural
 from lit_video.video.decoding import Frames, FrameTable, KeptVideos
 from lit_video.video.decoding.frame_table import add_source

@@ -7,12 +7,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.base import Split
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
-from lit_video.utils.annotations import SEPARATORS, Row, like_times, multi_hot, read_table, refuse_repeats, spelled
+from lit_video.utils.annotations import (
+    SEPARATORS,
+    AnnotationRow,
+    like_times,
+    multi_hot,
+    read_annotations,
+    refuse_repeats,
+    spelled,
+)
 from lit_video.utils.arguments import Positive, check_arguments
 from lit_video.utils.files import is_video, user_path
+from lit_video.utils.splits import Split
 from lit_video.utils.text import case_twins, composed, natural
 
 Values = list[str | int]
@@ -129,7 +137,7 @@ class VideoCSV(AnnotatedVideos):
         self.groups = groups or {}
         self.fps = fps
         self.source = source
-        self._read: dict[Path, list[Row]] = {}
+        self._read: dict[Path, list[AnnotationRow]] = {}
 
     def _split_values(self, split: Split, values: Values | None) -> list[str]:
         """Return a split's values of the split column as text; refuse values without this column, and none with it."""
@@ -209,7 +217,7 @@ class VideoCSV(AnnotatedVideos):
         self._read.clear()
         return [names[identity] for identity in records.identities()]
 
-    def _segment(self, row: Row) -> Segment:
+    def _segment(self, row: AnnotationRow) -> Segment:
         """Return the file that a row lists, as found on disk, with start and end of its segment."""
         file = self.folders.there(row.inside(self.columns[0], str(self.root)))
         start, end = row.segment(*_TIMES)
@@ -225,7 +233,7 @@ class VideoCSV(AnnotatedVideos):
                 fault = f"{shared[0]} or a part of it is a training video too ({len(shared)} such videos)"
                 raise UserError(f"data.{split}: {fault}; make the splits disjoint")
 
-    def _class(self, row: Row) -> int | tuple[int, ...]:
+    def _class(self, row: AnnotationRow) -> int | tuple[int, ...]:
         """Return a row's class number, or a multi-hot label if rows may have several labels."""
         _, label_column = self.columns
         numbers = [row.member(label_column, self.numbers, label) for label in self._labels(row)]
@@ -233,7 +241,7 @@ class VideoCSV(AnnotatedVideos):
             return multi_hot(numbers, len(self.class_names))
         return numbers[0]
 
-    def _labels(self, row: Row) -> list[str]:
+    def _labels(self, row: AnnotationRow) -> list[str]:
         """Return the labels of a row."""
         _, label_column = self.columns
         text = composed(row.text(label_column))
@@ -249,7 +257,7 @@ class VideoCSV(AnnotatedVideos):
                 raise row.error(label_column, f"is {text!r}; keep one label, or set data.label_separator: {mark!r}")
         return [text]
 
-    def _rows(self, split: Split) -> list[Row]:
+    def _rows(self, split: Split) -> list[AnnotationRow]:
         """Return the rows of a split; refuse values that its table does not have."""
         key = f"data.{split}"
         table = self.tables[split]
@@ -269,14 +277,14 @@ class VideoCSV(AnnotatedVideos):
                 raise UserError(f"{key}_values: {table} has no {self.split_column} {value!r}; it has {there}")
         return [row for row in rows if row.cells[self.split_column] in values]
 
-    def _table(self, key: str, table: Path) -> list[Row]:
+    def _table(self, key: str, table: Path) -> list[AnnotationRow]:
         """Read a table's rows; a table without a header has the columns in ``columns``, or path and label."""
         headless: Sequence[str] | None = None
         if self.given_columns:
             headless = self.given_columns
         elif not self.split_column:
             headless = self.columns
-        rows = read_table(key, table, self.required, headless=headless, optional=_TIMES, files=self.columns[0])
+        rows = read_annotations(key, table, self.required, headless=headless, optional=_TIMES, files=self.columns[0])
 
         used = {*self.required, *_TIMES, "", *spelled(self.given_columns, rows[0].cells)}
         unused = [name for name in rows[0].cells if name not in used]

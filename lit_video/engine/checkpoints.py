@@ -116,7 +116,7 @@ class Checkpoints(Checkpoint):
     def _wanted_action(self, trainer: Trainer) -> str:
         """Return the action that this process requests."""
         now = time.monotonic()
-        if self.finite.found:
+        if self.finite.message:
             return NOT_FINITE
         if self.stops.received is not None:
             return self.stops.received.name

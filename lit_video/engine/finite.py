@@ -26,7 +26,7 @@ class RequireFinite(Callback):
     def __init__(self, skip: int = 0) -> None:
         self.skip = skip
         self.skipped = 0
-        self.found = ""  # message that names a non-finite loss and its step
+        self.message = ""  # message that names a non-finite loss and its step
         self._may_skip = skip > 0  # whether the current step may leave out its update
         self._pending: tuple[Tensor, torch.cuda.Event, int] | None = None
 
@@ -76,7 +76,7 @@ class RequireFinite(Callback):
             is_copied.synchronize()
 
         if not math.isfinite(float(loss)) and not self._may_skip:
-            self.found = f"loss is {float(loss)} at step {step}"
+            self.message = f"loss is {float(loss)} at step {step}"
         self._may_skip = self.skipped < self.skip
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -85,7 +85,7 @@ class RequireFinite(Callback):
 
     def fail(self) -> None:
         """End the run as failed."""
-        what = self.found or "the loss of another process is not finite"
+        what = self.message or "the loss of another process is not finite"
         raise RunFailed(f"{what}; lower the learning rate, or start over and allow some such steps with --nan skip:N")
 
 

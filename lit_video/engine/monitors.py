@@ -41,16 +41,16 @@ def refuse_unknown_values(watchers: Iterable[object], model: VideoClassifier) ->
         return
 
     values = metric_values(model.val_accuracy, model.num_classes, several_labels=model.several_labels)
-    known = {logged_name("val", value) for value in values}
+    logged = {logged_name("val", value) for value in values}
     for watcher in watchers:
         monitor = getattr(watcher, "monitor", None)
         if not isinstance(monitor, str) or not monitor.startswith("val/"):
             continue
-        if re.sub(r"/dataloader_idx_\d+$", "", monitor) not in known:
+        if re.sub(r"/dataloader_idx_\d+$", "", monitor) not in logged:
             metric = type(model.val_accuracy).__name__
             raise UserError(
                 f"trainer.callbacks: {type(watcher).__name__} monitors {monitor}, but the metric {metric} gives "
-                f"{', '.join(sorted(known))}"
+                f"{', '.join(sorted(logged))}"
             )
 
 

@@ -25,7 +25,7 @@ from lit_video.settings.flat import plain_settings
 from lit_video.tables.table import Row
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import first_line
-from lit_video.utils.wandb_login import project, why_offline
+from lit_video.utils.wandb_login import wandb_project, why_offline
 from lit_video.video.seeding import digest
 
 _logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class RowLogger(WandbLogger):
             name=f"{row.label}, seed {facts.seed} ({title})",
             save_dir=run_dir,
             id=run_id,
-            project=project(),
+            project=wandb_project(),
             group=facts.table,
             job_type="fit",
             tags=[facts.table, facts.scale, facts.row, facts.scheme, f"seed{facts.seed}"],

@@ -31,7 +31,7 @@ TARGETS: dict[str, tuple[type[VideoClassifier], Callable[[Any], dict[str, Tensor
 }
 
 
-def export(ckpt: Path, to: str, folder: Path) -> tuple[str, str]:
+def export_model(ckpt: Path, to: str, folder: Path) -> tuple[str, str]:
     """Write a run's model into a folder, created if missing; return a summary and the code that loads it.
 
     ``to`` is a key of ``TARGETS`` or ``WRITERS``. ``safetensors`` writes weights and settings, for ``model.weights``.

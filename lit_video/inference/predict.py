@@ -37,12 +37,12 @@ from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import writing
 from lit_video.utils.parallel import with_progress
-from lit_video.utils.shown import Grid, Part, Shown
+from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables
 from lit_video.video.settings import SETTINGS, restored_settings, stored_settings
-from lit_video.video.trained_on import joined, said, seen
+from lit_video.video.trained_on import joined, overlap_in_words, seen
 from lit_video.weights.hub import find, find_start, weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, StoredWeights, read_weights
 from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
@@ -120,7 +120,7 @@ class VideoPredictions(Shown):
     @property
     def trained_on(self) -> str:
         """How many of the videos the model was trained on, in words; empty if none or unknown."""
-        return said([video.trained_on for video in self.ranked])
+        return overlap_in_words([video.trained_on for video in self.ranked])
 
     @property
     def table(self) -> str:
@@ -141,7 +141,7 @@ class VideoPredictions(Shown):
 
     def parts(self) -> Sequence[Part]:
         """Return a table of the predictions, and a line for each video that could not be read."""
-        parts: list[Part] = [Grid("", *ranking_table(self.ranked))] if self.ranked else []
+        parts: list[Part] = [TextTable("", *ranking_table(self.ranked))] if self.ranked else []
         return [*parts, *(f"{path}: {reason}" for path, reason in self.broken.items())]
 
 

@@ -10,7 +10,7 @@ from lit_video.errors import UserError
 from lit_video.inference.result_pictures import style_of
 from lit_video.utils.figures import short
 
-FEWEST = 5  # with fewer points t-SNE shows nothing
+FEWEST_POINTS = 5  # with fewer points t-SNE shows nothing
 PERPLEXITY = 30.0  # t-SNE's size of a neighbourhood
 
 
@@ -21,7 +21,7 @@ def project(features: NDArray[np.floating], seed: int = 0) -> NDArray[np.float64
     """
     from sklearn.manifold import TSNE  # imported late: it sets variables for OpenMP
 
-    if len(features) < FEWEST:
+    if len(features) < FEWEST_POINTS:
         raise UserError(f"{len(features)} videos could be read, which is too few to show neighbours")
     if not np.ptp(features, axis=0).any():
         raise UserError(f"the features of all {len(features)} videos are equal: copies, or a model that has collapsed")

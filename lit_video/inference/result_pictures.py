@@ -15,19 +15,19 @@ from lit_video.tables.rendering import BOUND, GroupAccuracies, reach_text
 from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import short
 
-Curve = Sequence[tuple[float, float]]  # epoch, value
+CurvePoints = Sequence[tuple[float, float]]  # epoch, value
 
 INK = LIGHT["ink"]
 QUIET = LIGHT["quiet"]
 RULE = LIGHT["rule"]
-FIRST = LIGHT["s0"]
-ON_FIRST = "#fefefe"  # a white that is not in LIGHT, because dark pages replace the colours of LIGHT
+FIRST_COLOUR = LIGHT["s0"]
+ON_FIRST_COLOUR = "#fefefe"  # a white that is not in LIGHT, because dark pages replace the colours of LIGHT
 STYLE: dict[Any, Any] = {"font.size": 9, "text.parse_math": False}  # a class's name may hold a dollar sign
 STYLE |= dict.fromkeys(("text.color", "axes.titlecolor", "xtick.labelcolor", "ytick.labelcolor"), INK)
 STYLE |= dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), QUIET)
 DARK_CELL = 0.7  # share above which a cell's number is white
-NAMED = 7.0  # least side of a cell that shows class names, in points
-NUMBERED = 20.0  # least side of a cell that shows numbers, in points
+NAMED_SIDE = 7.0  # least side of a cell that shows class names, in points
+NUMBERED_SIDE = 20.0  # least side of a cell that shows numbers, in points
 MANY = 32  # with more classes, opacity is the root of the share, because small faint cells are hard to see
 MARKS = "osD^vPX<>"
 
@@ -52,9 +52,9 @@ def confusion_figure(
     _cells(axes, np.sqrt(shares) if len(classes) > MANY else shares)
 
     cell = 72 * side / len(classes)
-    if cell >= NUMBERED:
+    if cell >= NUMBERED_SIDE:
         _numbers(axes, shares, np.where(counts, counts.astype(str), ""))
-    if cell < NAMED:
+    if cell < NAMED_SIDE:
         classes = []
     _names(axes, [short(name, 24) for name in classes], min(9.0, 0.8 * cell), rotation=90)
     axes.set(xlabel="taken for", ylabel="class")
@@ -62,7 +62,9 @@ def confusion_figure(
 
 
 @matplotlib.rc_context(STYLE)
-def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve]]], names: Sequence[str]) -> Figure:
+def curves_figure(
+    quantity: str, lines: Mapping[str, tuple[CurvePoints, Sequence[CurvePoints]]], names: Sequence[str]
+) -> Figure:
     """Draw a quantity over epochs: each row's mean with markers, its seeds as thin lines.
 
     ``names`` lists all rows in the order of colours.
@@ -89,8 +91,10 @@ def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[int, fl
     for i, (side, values) in enumerate(sides.items()):
         axes = figure.add_axes((1.06 * i / len(sides), 0, 0.94 / len(sides), 1))
         rows, accuracies, deviations = zip(*values, strict=True)
-        filled = FIRST if side == "ours" else "none"
-        axes.errorbar(accuracies, rows, xerr=deviations, fmt="o", color=FIRST, markerfacecolor=filled, markersize=6)
+        filled = FIRST_COLOUR if side == "ours" else "none"
+        axes.errorbar(
+            accuracies, rows, xerr=deviations, fmt="o", color=FIRST_COLOUR, markerfacecolor=filled, markersize=6
+        )
 
         labels = [short(name, 48) for name in names] if i == 0 else []
         axes.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{side} (%)")
@@ -138,13 +142,13 @@ def _axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
 
 
 def _cells(axes: Axes, opacity: NDArray[np.floating]) -> None:
-    colour = np.broadcast_to(to_rgb(FIRST), (*opacity.shape, 3))
+    colour = np.broadcast_to(to_rgb(FIRST_COLOUR), (*opacity.shape, 3))
     image = np.concatenate([colour, opacity[..., None]], axis=-1)
     axes.imshow(image, interpolation="none", aspect="auto")
 
 
 def _numbers(axes: Axes, shares: NDArray[np.floating], texts: NDArray[np.str_]) -> None:
-    colours = np.where(shares > DARK_CELL, ON_FIRST, INK)
+    colours = np.where(shares > DARK_CELL, ON_FIRST_COLOUR, INK)
     for i, j in np.argwhere(texts != ""):
         axes.text(j, i, str(texts[i, j]), ha="center", va="center", color=str(colours[i, j]), fontsize=8)
 

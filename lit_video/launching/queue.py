@@ -23,7 +23,7 @@ from lit_video.training.request import Run
 from lit_video.utils.messages import ASIDE
 from lit_video.utils.parallel import EVERY
 from lit_video.utils.processes import PARENT, requeue, usable_cores
-from lit_video.utils.shown import Grid
+from lit_video.utils.shown import TextTable
 from lit_video.utils.stop_signals import AGAIN, DONE, MISTAKE, PREEMPTED, STATUS, handled_by
 from lit_video.utils.text import counted, plural, time_left
 
@@ -270,14 +270,14 @@ def free(runs: Sequence[Run]) -> list[Run]:
     return free_runs
 
 
-def progress_table(runs: Sequence[Run], observed: Sequence[Observed]) -> Grid:
+def progress_table(runs: Sequence[Run], observed: Sequence[Observed]) -> TextTable:
     """Return a line for each run: its state, progress, speed and the time that is left."""
     header = ["table", "row", "seed", "state", "progress", "clips/s", "data wait", "left", ""]
     body = []
     for run, observation in zip(runs, observed, strict=True):
         names = [run.request.table.name, run.row.name, str(run.seed)]
         body.append([*names, observation.state, *_progress(observation), observation.detail])
-    return Grid("", header, body)
+    return TextTable("", header, body)
 
 
 def observed_runs(runs: Sequence[Run], jobs: Mapping[str, str] | None = None) -> list[Observed]:

@@ -82,7 +82,7 @@ def _arrays(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
 def scripts(runs: Sequence[Run], resources: Resources) -> list[str]:
     """Return the command and the script of each table's array, as they would be submitted."""
     arrays = _arrays(runs)
-    return [f"# {shlex.join(resources.sbatch(name, each))}\n{resources.script(each)}" for name, each in arrays]
+    return [f"# {shlex.join(resources.sbatch(name, array))}\n{resources.script(array)}" for name, array in arrays]
 
 
 def submit(runs: Sequence[Run], resources: Resources) -> None:

@@ -464,8 +464,8 @@ class VideoClassifier(LightningModule):
 
 def _no_argument(kind: type, names: list[str]) -> str:
     """Return the message for arguments that a family does not have."""
-    known = chain.from_iterable(types_of(base.__init__) for base in constructors(kind))  # type: ignore[misc]
-    hint = did_you_mean(names[0], known)
+    accepted = chain.from_iterable(types_of(base.__init__) for base in constructors(kind))  # type: ignore[misc]
+    hint = did_you_mean(names[0], accepted)
     if not hint:
         hint = "; a rate, weight decay or schedule is given by optimization=Optimization(...)"
     return f"{kind.__name__} has no argument {', '.join(names)}{hint}"

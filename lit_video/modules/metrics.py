@@ -18,7 +18,7 @@ from lit_video.errors import UserError
 from lit_video.utils.class_paths import class_path
 from lit_video.utils.classes import Classes, by_task, class_numbers, per_task
 
-TOP = (1, 5)
+TOP_K = (1, 5)
 ViewAverage = Literal["logits", "softmax"]
 
 
@@ -129,7 +129,7 @@ class VideoAccuracy(Metric):
 
         result = {}
         for name, combined in ranked.items():
-            hits = ranked_hits(combined, max(TOP))
+            hits = ranked_hits(combined, max(TOP_K))
             num_combinations = prod(logits.shape[1] for logits, _ in combined)
             for k in informative(num_combinations):
                 share = hits[:, :k].any(1).float().mean()
@@ -163,7 +163,7 @@ def _refuse_restarts(video: Tensor, target: Tensor, of_video: Tensor, *, logits:
 
 def informative(classes: int) -> list[int]:
     """Return 1, and 5 if there are more classes: every video is right among the best five of five."""
-    return [k for k in TOP if k < max(classes, 2)]
+    return [k for k in TOP_K if k < max(classes, 2)]
 
 
 def view_scores(logits: Tensor, average: ViewAverage, classes: Classes | None) -> Tensor:
@@ -198,7 +198,7 @@ class VideoPrecision(VideoAccuracy):
             return self._nothing("top1", "mean_average_precision")
 
         logits, target = self.per_video()
-        best_classes = logits.argsort(dim=1, descending=True, stable=True)[:, : max(TOP)]
+        best_classes = logits.argsort(dim=1, descending=True, stable=True)[:, : max(TOP_K)]
         best = target.gather(1, best_classes)
         result = {f"top{k}": best[:, :k].amax(1).float().mean() for k in informative(logits.shape[1])}
         result["mean_average_precision"] = average_precision(logits, target).nanmean()

@@ -91,22 +91,22 @@ class StartingWeights:
         except ValueError as error:
             raise UserError(f"the checkpoint does not fit: {error}") from error
 
-    def compare(self, known: StoredWeights, fits: bool) -> StoredWeights:
+    def compare(self, stored: StoredWeights, fits: bool) -> StoredWeights:
         """Refuse a data set of other pixels or classes than those of the model's weights, in a training or a test.
 
-        Return what the weights have seen then: ``known`` or, after a training, the data set's classes and pixels.
+        Return what the weights have seen then: ``stored`` or, after a training, the data set's classes and pixels.
         """
         if self.data is None:
-            return known
+            return stored
         if self.weights_settings != "ignore":
             try:
-                stated.refuse_other_pixels(stored_settings(self.data), known, stated.IGNORE)
-                self._check_labels(known, whole=True)
+                stated.refuse_other_pixels(stored_settings(self.data), stored, stated.IGNORE)
+                self._check_labels(stored, whole=True)
             except ValueError as error:
                 raise UserError(f"the model's weights do not fit the data: {error}") from error
         if not fits:
-            return known
-        return replace(known, clips=stored_settings(self.data), class_names=self.data.class_names)
+            return stored
+        return replace(stored, clips=stored_settings(self.data), class_names=self.data.class_names)
 
     def _take_image(self, source: str) -> tuple[StoredWeights, str]:
         assert isinstance(self.network, VideoTransformer)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from torch import nn
 
-from lit_video.attention.factorised import Order
+from lit_video.attention.factorised import StepOrder
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.embedding import Embedding
 from lit_video.network.parts import Aggregation, Parts, Readout
@@ -66,7 +66,7 @@ class ViViT(VideoClassifier):
         sampled_frames: Count | None = None,
         variant: Literal[1, 2, 3, 4] = 1,
         pool: Pool | None = None,
-        order: Order = "space_time",
+        order: StepOrder = "space_time",
         temporal: Temporal = "encoder",
         temporal_depth: Annotated[int, Range(0, MOST_LAYERS)] = 4,
         dropout: Share = 0.0,

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from lit_video.attention import Attention, Bottleneck, Grid, Joint
 from lit_video.network.block import MLP
 from lit_video.network.positions import resize_time
-from lit_video.network.style import FLAX, init_flax
+from lit_video.network.style import FLAX_STYLE, init_flax
 from lit_video.network.transformer import VideoTransformer, all_tokens, frame_means
 from lit_video.network.vit import ViTSize, encoder
 from lit_video.utils.classes import Classes, outputs
@@ -204,7 +204,9 @@ class TemporalEncoder(nn.Module):
         self.layers = nn.ModuleList()
         if depth:
             over_time = replace(size, depth=depth)
-            layers = encoder(over_time, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=FLAX)
+            layers = encoder(
+                over_time, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=FLAX_STYLE
+            )
             self.layers.extend(layers)
 
         self.norm = nn.LayerNorm(size.embed_dim, eps=1e-6)

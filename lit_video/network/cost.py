@@ -21,10 +21,10 @@ UNITS = {"M": 1e6, "G": 1e9, "T": 1e12}
 CONVENTION = """\
 GMACs are 10^9 multiply-adds of matrix products, attention included, and convolutions. The papers' "FLOPs" are
 multiply-adds too. The sign = means that our figure, rounded like the paper's, equals it."""
-HEADER = ["model", "clip", "params", "paper", "diff.", "GMACs", "views", "total", "paper", "diff.", "note"]
+COST_HEADER = ["model", "clip", "params", "paper", "diff.", "GMACs", "views", "total", "paper", "diff.", "note"]
 
 
-def count(module: nn.Module, num_frames: int, image_size: ImageSize) -> tuple[int, int]:
+def count_params_and_macs(module: nn.Module, num_frames: int, image_size: ImageSize) -> tuple[int, int]:
     """Count a network's parameters, and its multiply-adds for one view of ``num_frames`` frames of ``image_size``."""
     import torch  # imported here, because the papers' figures are read without torch
 
@@ -84,7 +84,7 @@ def agrees(counted: float, printed: str | None) -> bool | None:
     return round(in_units, digits) == number
 
 
-def compare(model: Published, counted: tuple[int, int]) -> dict[str, Any]:
+def compare_with_paper(model: Published, counted: tuple[int, int]) -> dict[str, Any]:
     """Return a model's row, with the paper's figures; ``counted``: parameters, and multiply-adds of one view."""
     params, macs_per_view = counted
     macs = macs_per_view * model.views
@@ -106,21 +106,21 @@ def compare(model: Published, counted: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-def render(rows: Sequence[dict[str, Any]]) -> str:
+def cost_tables(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as tables, one per source, with the notes below."""
     marks = {"": ""}
     bodies: dict[str, list[list[str]]] = {}
     for row in rows:
         mark = marks.setdefault(row["note"], f"[{len(marks)}]")
-        bodies.setdefault(row["source"], []).append([*cells(row), mark])
+        bodies.setdefault(row["source"], []).append([*cost_cells(row), mark])
 
-    parts = [text_table(source, HEADER, body) for source, body in bodies.items()]
+    parts = [text_table(source, COST_HEADER, body) for source, body in bodies.items()]
     footnotes = [f"{mark} {note}" for note, mark in marks.items() if note]
     return "\n\n".join(filter(None, [*parts, "\n".join(footnotes), CONVENTION]))
 
 
-def cells(row: Mapping[str, Any]) -> list[str]:
-    """Return the cells of a row of :func:`compare` under ``HEADER``, without the note."""
+def cost_cells(row: Mapping[str, Any]) -> list[str]:
+    """Return the cells of a row of :func:`compare_with_paper` under ``COST_HEADER``, without the note."""
     side = row["image_size"]
     size = side if isinstance(side, int) else size_in_words(side)
     return [

@@ -18,8 +18,8 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.class_paths import class_path, own_class
 
-Part = TypeVar("Part", bound=nn.Module)
-Tokens = TypeVar("Tokens", bound=Embedding)
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
+AnyEmbedding = TypeVar("AnyEmbedding", bound=Embedding)
 
 
 class Readout(nn.Module):
@@ -79,7 +79,7 @@ class Parts:
         """Names of the parts that are the user's own."""
         return [field.name for field in fields(self) if getattr(self, field.name) is not None]
 
-    def embed(self, family: type[Tokens], clip: ClipSize, dim: int, **arguments: Any) -> Tokens:
+    def embed(self, family: type[AnyEmbedding], clip: ClipSize, dim: int, **arguments: Any) -> AnyEmbedding:
         """Build the embedding, ``family`` by default.
 
         Raises:
@@ -147,7 +147,7 @@ class Parts:
         return network
 
 
-def _built(kind: type[Part], offered: Mapping[str, Any]) -> Part:
+def _built(kind: type[AnyModule], offered: Mapping[str, Any]) -> AnyModule:
     """Build a part with those of the offered arguments that its constructor names."""
     named = signature(kind).parameters
     return kind(**{name: value for name, value in offered.items() if name in named})

@@ -66,6 +66,6 @@ def _zero_bias(layer: nn.Linear) -> None:
         nn.init.zeros_(layer.bias)
 
 
-TIMM = Style(init_timm)
+TIMM_STYLE = Style(init_timm)
 # stochastic depth as in EncoderBlock of ViViT's release: neither training nor test scales a branch
-FLAX = Style(init_flax, gelu="tanh", scale_by_keep=False)
+FLAX_STYLE = Style(init_flax, gelu="tanh", scale_by_keep=False)

@@ -9,7 +9,7 @@ from torch import nn
 
 from lit_video.attention import Scheme
 from lit_video.network.block import MLP, Block
-from lit_video.network.style import TIMM, Gelu, Style
+from lit_video.network.style import TIMM_STYLE, Gelu, Style
 from lit_video.utils.arguments import Count, Positive, Range, Whole, check_fields
 from lit_video.utils.limits import MOST_LAYERS
 
@@ -72,7 +72,7 @@ def vit_size(size: str | ViTSize | Mapping[str, Any]) -> ViTSize:
 
 
 def encoder(
-    size: ViTSize, scheme: Callable[[int], Scheme], drop_path_rate: float = 0.0, *, style: Style = TIMM
+    size: ViTSize, scheme: Callable[[int], Scheme], drop_path_rate: float = 0.0, *, style: Style = TIMM_STYLE
 ) -> list[Block]:
     """Build the encoder layers of a size, freshly initialised; ``scheme(i)`` builds the attention of layer i.
 

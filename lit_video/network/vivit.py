@@ -5,13 +5,13 @@ from typing import Literal
 from torch import nn
 
 from lit_video.attention import Factorised, FactorisedHeads, Joint, Scheme, Space
-from lit_video.attention.factorised import Order
+from lit_video.attention.factorised import StepOrder
 from lit_video.network.aggregation import LinearHead, TemporalEncoder, TemporalMean
 from lit_video.network.embedding import FrameEmbedding, JointEmbedding
 from lit_video.network.parts import Parts
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
-from lit_video.network.style import FLAX, TIMM
+from lit_video.network.style import FLAX_STYLE, TIMM_STYLE
 from lit_video.network.transformer import (
     VideoTransformer,
     clip_token,
@@ -36,7 +36,7 @@ def vivit(
     *,
     variant: int = 1,
     pool: Pool | None = None,
-    order: Order = "space_time",
+    order: StepOrder = "space_time",
     temporal: Temporal = "encoder",
     temporal_depth: int = 4,
     dropout: float = 0.0,
@@ -63,7 +63,7 @@ def vivit(
         return _SCHEMES[variant](size.embed_dim, size.num_heads)
 
     # VideoMAE's authors fine-tune a model of timm's style
-    style = TIMM if pool == "fc_norm" else FLAX
+    style = TIMM_STYLE if pool == "fc_norm" else FLAX_STYLE
     blocks = encoder(size, scheme, drop_path_rate, style=style)
 
     if variant != 2:

@@ -21,8 +21,8 @@ from lit_video.utils.environment import choose_device, seconds
 from lit_video.utils.text import plural
 
 SHARE = 0.7  # share of the time for training steps; the rest is for decoding, validation, test
-FEWEST = 10  # epochs
-MOST = 200  # epochs
+FEWEST_EPOCHS = 10  # epochs
+MOST_EPOCHS = 200  # epochs
 MOST_BLIND = 100  # most epochs without validation, where overfitting would go unseen
 ENOUGH = 50  # epochs that must fit before clips get more frames or pixels
 STEPS = 3
@@ -126,7 +126,7 @@ def other_orders(views: int, seconds: float, minutes: float) -> Choice:
     return Choice(TEST_ORDERS, [*ORDERS], f"{tests}, {time}")
 
 
-def duration(rate: float, training: int, epochs: int, *, minutes: float) -> str:
+def duration_in_words(rate: float, training: int, epochs: int, *, minutes: float) -> str:
     """Say how long trainings take, validation and test included, and why if that is not what was asked for."""
     needed = epochs * training / rate / SHARE / 60
     line = f"This takes about {plural(max(1, round(needed)), 'minute')}"
@@ -142,8 +142,8 @@ def length(rate: float, training: int, minutes: float, *, validates: bool, runs:
     ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs.
     """
     fit = int(60 * minutes * SHARE * rate / training)
-    most = MOST if validates else MOST_BLIND
-    epochs = max(FEWEST, min(most, fit))
+    most = MOST_EPOCHS if validates else MOST_BLIND
+    epochs = max(FEWEST_EPOCHS, min(most, fit))
     reason = f"{fit} fit in {plural(minutes, 'minute')} ({plural(runs, 'training')}, {rate:.3g} clips/s)"
     if epochs > fit:
         reason = f"the minimum; {reason}"

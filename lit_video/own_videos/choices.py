@@ -16,7 +16,7 @@ from lit_video.network.vit import vit_size
 from lit_video.own_videos.starts import Start
 from lit_video.utils.processes import usable_cores
 
-WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
+LONGEST_WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
 RATE_OF_WIDTH = 0.0768  # rate of fine-tuning times width: 1e-4 for ViT-B; Adam's goes with 1 / width (arXiv:2203.03466)
 FEW = 200  # training videos; with 40, width 48 from STILLS got 14 of 19 test videos right, width 96 from scratch got 8
 STILLS = "stills:24576"
@@ -156,7 +156,7 @@ def _cuts(seconds: NDArray[Any]) -> list[Choice]:
     """Choose the sampling for videos that last ``seconds``, ascending: the whole video, or a part of a long one."""
     lengths = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {np.median(seconds):.1f} s"
     ninth_tenth = seconds[int(0.9 * (len(seconds) - 1))]
-    if ninth_tenth <= WHOLE:
+    if ninth_tenth <= LONGEST_WHOLE:
         sampling: dict[str, Any] = {"class_path": "Segments"}
         return [
             Choice("data.sampling", sampling, f"each shows a whole video; {lengths}"),

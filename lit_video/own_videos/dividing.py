@@ -85,7 +85,7 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
 
 def _groups_of_column(videos: Sequence[OwnVideo], column: str, least: int) -> Groups:
     """Group the videos by a column that the user names; refuse one that is missing or too coarse."""
-    sign = Sign(_cells(videos, column), f"by the column {column}")
+    sign = GroupSign(_cells(videos, column), f"by the column {column}")
     if not all(sign.names):
         columns = ", ".join(videos[0].columns) or "there is no table"
         raise UserError(f"--group {column}: no such column, or an empty cell in it; columns: {columns}")
@@ -103,7 +103,7 @@ def _class_with_few_groups(videos: Sequence[OwnVideo], names: Sequence[str], lea
     return next(iter(rare), None)
 
 
-def _kept_together(sign: "Sign") -> str:
+def _kept_together(sign: "GroupSign") -> str:
     """Say that groups stay together, and how they are known."""
     together = f"{sign.how}: {len(set(sign.names))} groups ({min(sign.names)!r}, ...)."
     if not sign.is_guess:
@@ -112,7 +112,7 @@ def _kept_together(sign: "Sign") -> str:
     return f"Videos are kept together, {together} {advice}"
 
 
-def refuse_contradictions(videos: Sequence[OwnVideo], contents: Sequence[str]) -> None:
+def refuse_equal_files(videos: Sequence[OwnVideo], contents: Sequence[str]) -> None:
     """Refuse equal files in two classes, or in training and another given split.
 
     ``contents`` has a name for the content of each video that has a copy, else an empty text.
@@ -167,7 +167,7 @@ def _joined(joined: Mapping[str, str], name: str) -> str:
     return name
 
 
-class Sign(NamedTuple):
+class GroupSign(NamedTuple):
     """Group name of each video (empty if unknown), how it is known, and how sure that is."""
 
     names: Sequence[str]
@@ -176,10 +176,10 @@ class Sign(NamedTuple):
     is_likely: bool = True  # worth a warning if there are too few groups to keep
 
 
-def _signs(videos: Sequence[OwnVideo]) -> Iterator[Sign]:
+def _signs(videos: Sequence[OwnVideo]) -> Iterator[GroupSign]:
     """Yield signs of videos that were recorded together, most certain first."""
     for column in COLUMNS:
-        yield Sign(_cells(videos, column), f"by the column {column}")
+        yield GroupSign(_cells(videos, column), f"by the column {column}")
 
     labels = labels_of(videos)
     stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
@@ -187,17 +187,17 @@ def _signs(videos: Sequence[OwnVideo]) -> Iterator[Sign]:
         for form, pattern in FORMS.items():
             matches = [re.fullmatch(pattern, stem) for stem in stems]
             names = [match[1] if match else "" for match in matches]
-            yield Sign(names, f"by the form of their file names ({form})")
+            yield GroupSign(names, f"by the form of their file names ({form})")
 
     marked = _marked(stems, labels)
     part = f"a guess by a part of their file names such as {min(marked, default='')}"
-    yield Sign(marked, part, is_guess=True, is_likely=False)
+    yield GroupSign(marked, part, is_guess=True, is_likely=False)
 
     times = f"a guess by the times in their file names (less than {GAP // 60} minutes apart)"
-    yield Sign(_by_time(stems), times, is_guess=True)
+    yield GroupSign(_by_time(stems), times, is_guess=True)
 
     starts = [_start(stem, label) for stem, label in zip(stems, labels, strict=True)]
-    yield Sign(starts, "a guess by the start of their file names", is_guess=True, is_likely=False)
+    yield GroupSign(starts, "a guess by the start of their file names", is_guess=True, is_likely=False)
 
 
 def _marked(stems: Sequence[str], labels: Sequence[str]) -> list[str]:
@@ -301,13 +301,13 @@ def held_out(videos: Sequence[OwnVideo]) -> set[str]:
     return splits - {"train"}
 
 
-def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
+def assign_splits(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
     """Assign each video a split; also return a description.
 
     Given splits are kept, but without a test split the given validation videos become the test. Missing splits are
     taken from the training videos. No video is in both validation and test.
     """
-    given = held_out(videos)
+    given_splits = held_out(videos)
     splits = np.array([video.split or "train" for video in videos])
 
     def take(split: str, parts: int = PARTS) -> None:
@@ -317,17 +317,17 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
         splits[most_even] = split
 
     how = "as given"
-    if not given and len(videos) < FEW_TO_DIVIDE:
+    if not given_splits and len(videos) < FEW_TO_DIVIDE:
         take("test", PARTS_OF_FEW)
         how = "chosen at random; too few to choose between checkpoints, so the last one is tested"
-    elif not given:
+    elif not given_splits:
         take("test")
         take("val")
         how = "chosen at random"
-    elif len(given) == 1:
+    elif len(given_splits) == 1:
         splits[splits == "val"] = "test"
         take("val")
-        test = "test" if "test" in given else "validation"
+        test = "test" if "test" in given_splits else "validation"
         how = f"the given {test} videos are tested; some training videos choose the checkpoint"
 
     divided = [replace(video, split=split) for video, split in zip(videos, splits.tolist(), strict=True)]

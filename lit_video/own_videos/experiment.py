@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.own_videos.finding import OwnVideo, OwnVideos, find_videos, labels_of, splits_of
+from lit_video.own_videos.finding import OwnVideo, OwnVideos, find_own_videos, labels_of, splits_of
 from lit_video.tables.reading import folder_name
-from lit_video.utils.annotations import read_table as read_annotations
+from lit_video.utils.annotations import read_annotations
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import plural
 from lit_video.utils.yaml_files import read_yaml
@@ -21,7 +21,7 @@ from lit_video.utils.yaml_files import read_yaml
 if TYPE_CHECKING:
     from lit_video.own_videos.plan import Plan
 
-VIDEOS = "_videos.csv"  # ending of the table of videos, after the experiment's name
+VIDEOS_ENDING = "_videos.csv"  # ending of the table of videos, after the experiment's name
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Asked:
     schemes: str | None = None  # schemes to compare, with commas
 
     @property
-    def given(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """Values by name, without those that are left to the plan."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
@@ -44,7 +44,7 @@ class Asked:
     def flags(self) -> list[str]:
         """Flags of the command line that ask for the same."""
         words = []
-        for name, value in self.given.items():
+        for name, value in self.values.items():
             words += [f"--{name}", f"{value:g}" if isinstance(value, float) else value]
         return words
 
@@ -67,23 +67,23 @@ def refuse_other_plan(file: Path, place: Path, asked: Asked) -> str:
     """
     content = read_yaml(file)
     table = content.get("table", {})
-    given = str(place.resolve())
-    source = table.get("source", given)
-    if source != given:
-        raise UserError(f"{given}: {file} is planned already, for the videos in {source}; give another --output")
+    folder = str(place.resolve())
+    source = table.get("source", folder)
+    if source != folder:
+        raise UserError(f"{folder}: {file} is planned already, for the videos in {source}; give another --output")
 
     data = content.get("data", {}).get("init_args", {})
     news = ""
     if {"root", "train"} <= data.keys():
-        news = _refuse_other_videos(file, data, find_videos(place))
+        news = _refuse_other_videos(file, data, find_own_videos(place))
     _refuse_other_wishes(file, table.get("plan", {}), asked)
     return news
 
 
-def _refuse_other_videos(file: Path, data: Mapping[str, Any], found: OwnVideos) -> str:
+def _refuse_other_videos(file: Path, data: Mapping[str, Any], present: OwnVideos) -> str:
     """Refuse videos that are gone or have other labels; name those that came later."""
-    root = found.root.resolve()
-    labels = {str(root / video.path): video.label.strip() for video in found.videos}
+    root = present.root.resolve()
+    labels = {str(root / video.path): video.label.strip() for video in present.videos}
     for row in read_annotations("--output", Path(data["train"]), ("path", "label"), files="path"):
         path = str(Path(data["root"], row.text("path")))
         was = row.text("label")
@@ -92,8 +92,8 @@ def _refuse_other_videos(file: Path, data: Mapping[str, Any], found: OwnVideos) 
             what = f"{path}: was {was} when {file} was planned, is {now} now"
             raise UserError(f"{what}; delete {file} and {file.with_name('runs')}, or give another --output")
 
-    known = _looked_at(file)
-    new = [path for path in labels if os.path.relpath(path, root) not in known]
+    planned = _looked_at(file)
+    new = [path for path in labels if os.path.relpath(path, root) not in planned]
     if not new:
         return ""
     how = "to train on them too, give another --output"
@@ -109,7 +109,7 @@ def _looked_at(file: Path) -> set[str]:
 
 
 def _refuse_other_wishes(file: Path, planned: Mapping[str, Any], asked: Asked) -> None:
-    for name, value in asked.given.items():
+    for name, value in asked.values.items():
         if value != planned.get(name):
             what = f"--{name} {value}: {file} is planned already, with {planned.get(name) or 'another'}"
             raise UserError(f"{what}; delete it to plan anew, or give another --output")
@@ -127,12 +127,12 @@ def write_experiment(plan: "Plan", file: Path, asked: Asked, command: Sequence[s
     Returns:
         The path of the table of videos.
     """
-    videos = file.with_name(file.stem + VIDEOS)
+    videos = file.with_name(file.stem + VIDEOS_ENDING)
     columns = _write_videos(videos, plan.videos, plan.group_names)
     comment = indent("\n".join(_reasons(plan, file, command)) + "\n", "# ", lambda line: True).replace("# \n", "#\n")
     readable = comment.encode("utf-8", "backslashreplace").decode()  # a file name need not be UTF-8
     content = _content(plan, videos, columns)
-    content["table"]["plan"] = asked.given
+    content["table"]["plan"] = asked.values
     write_atomically(file, readable + yaml.safe_dump(content, sort_keys=False, width=120))
     return videos
 

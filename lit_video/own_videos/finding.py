@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lit_video.errors import UserError
-from lit_video.utils.annotations import SEPARATORS, Row, like_times, read_table
+from lit_video.utils.annotations import SEPARATORS, AnnotationRow, like_times, read_annotations
 from lit_video.utils.files import PICTURES, TABLES, files_below, is_picture, is_video, is_visible
 from lit_video.utils.folders import Folders
+from lit_video.utils.splits import SPLITS
 from lit_video.utils.text import composed, counted, natural
 
 # name of a folder, table or cell -> split
-NAMES = {
+SPLIT_NAMES = {
     "train": "train",
     "training": "train",
     "val": "val",
@@ -26,7 +27,6 @@ NAMES = {
     "test": "test",
     "testing": "test",
 }
-SPLITS = ("train", "val", "test")
 # names of columns; a table's first column with such a name is read, or one in which every cell names a split
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
@@ -50,10 +50,10 @@ class OwnVideo:
 
 @dataclass(frozen=True)
 class OwnVideos:
-    """Videos with paths relative to ``root``; ``found`` says where they were found, ``unused`` counts other files."""
+    """Videos with paths relative to ``root``; ``where`` says how they were found, ``unused`` counts other files."""
 
     videos: Sequence[OwnVideo]
-    found: str
+    where: str
     root: Path
     _: KW_ONLY
     unused: Mapping[str, int] = field(default_factory=dict)
@@ -74,7 +74,7 @@ def splits_of(videos: Sequence[OwnVideo]) -> list[str | None]:
     return [video.split for video in videos]
 
 
-def find_videos(place: Path) -> OwnVideos:
+def find_own_videos(place: Path) -> OwnVideos:
     """Find videos in class folders, with or without splits, or by a table."""
     if place.is_file() and place.suffix.lower() in TABLES:
         own = _of_tables({place: None})
@@ -89,7 +89,7 @@ def find_videos(place: Path) -> OwnVideos:
         raise UserError(f"{place}: {_what_is_there(place)}; {expected}")
     if len(own.class_names) < 2:
         fault = f"holds one class ({own.class_names[0]}); a classifier needs two or more"
-        raise UserError(f"{place}: {fault}; looked at {own.found}; {expected}")
+        raise UserError(f"{place}: {fault}; looked at {own.where}; {expected}")
     _refuse_links(own)
     return own
 
@@ -148,11 +148,11 @@ def _split_folders(root: Path) -> Mapping[str, Path]:
     named: dict[str, Path] = {}
     for path in sorted(path for path in root.glob("*") if is_visible(path.name)):
         name = path.name.lower()
-        if name in NAMES and any(_videos(path, 2)):
+        if name in SPLIT_NAMES and any(_videos(path, 2)):
             named.setdefault(name, path)
 
     folders: dict[str, Path] = {}
-    for name, split in NAMES.items():
+    for name, split in SPLIT_NAMES.items():
         if name in named:
             folders.setdefault(split, named[name])
 
@@ -184,14 +184,14 @@ def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
             videos.append(OwnVideo(str(path.relative_to(root)), composed(path.parent.name), split))
             used.add(path)
     if splits:
-        found = f"class folders in {_names(splits.values())}"
-        return OwnVideos(videos, found, root, unused=_unused(root, used))
+        where = f"class folders in {_names(splits.values())}"
+        return OwnVideos(videos, where, root, unused=_unused(root, used))
 
-    found = "; not used: ".join(["class folders", *(_misses(path) for path in tables)])
+    where = "; not used: ".join(["class folders", *(_misses(path) for path in tables)])
     like_splits = sorted(label for label in {*labels_of(videos)} if _split_named(label))
     if like_splits:
-        found += f"; {', '.join(like_splits)} read as a class: no class folders in it"
-    return OwnVideos(videos, found, root, unused=_unused(root, used.union(tables)))
+        where += f"; {', '.join(like_splits)} read as a class: no class folders in it"
+    return OwnVideos(videos, where, root, unused=_unused(root, used.union(tables)))
 
 
 def _names(paths: Iterable[Path]) -> str:
@@ -201,7 +201,7 @@ def _names(paths: Iterable[Path]) -> str:
 
 def _split_named(name: str) -> str | None:
     """Return the split that a name means; ``None`` for another name."""
-    return NAMES.get(name.lower())
+    return SPLIT_NAMES.get(name.lower())
 
 
 def _split_of_table(path: Path) -> str | None:
@@ -327,7 +327,7 @@ def _of_tables(tables: Mapping[Path, str | None]) -> OwnVideos:
 def _of_table(path: Path, split: str | None, form: _Form, *, by_folder: bool) -> Iterator[OwnVideo]:
     """Yield a table's videos with their absolute paths; ``by_folder``: a video's class is its folder."""
     columns = tuple(column for column in (form.path, form.label) if column)
-    rows = read_table("table", path, columns, headless=form.headless, unique=form.path, files=form.path)
+    rows = read_annotations("table", path, columns, headless=form.headless, unique=form.path, files=form.path)
     others = _other_columns(path, form, rows)
     split_column = None if split else _split_column(path, others, rows)
 
@@ -348,7 +348,7 @@ def _of_table(path: Path, split: str | None, form: _Form, *, by_folder: bool) ->
         yield OwnVideo(video, label, split_of_row, columns=dict(row.cells))
 
 
-def _other_columns(path: Path, form: _Form, rows: Sequence[Row]) -> list[str]:
+def _other_columns(path: Path, form: _Form, rows: Sequence[AnnotationRow]) -> list[str]:
     """Return a table's columns besides path and label; refuse those of parts of videos and of further labels."""
     times = like_times(rows[0].cells)
     if times:
@@ -363,7 +363,7 @@ def _other_columns(path: Path, form: _Form, rows: Sequence[Row]) -> list[str]:
     return others
 
 
-def _refuse_row(row: Row, form: _Form, *, video: str, label: str) -> None:
+def _refuse_row(row: AnnotationRow, form: _Form, *, video: str, label: str) -> None:
     """Refuse a row with several labels, or one that is no video file."""
     if any(separator in label for separator in SEPARATORS):
         fault = f"is {label!r}; several labels per video are not learned, keep one"
@@ -374,7 +374,7 @@ def _refuse_row(row: Row, form: _Form, *, video: str, label: str) -> None:
         raise row.error(form.path, f"is {row.text(form.path)}, which does not exist; write / for the backslashes")
 
 
-def _split_column(path: Path, names: Sequence[str], rows: Sequence[Row]) -> str | None:
+def _split_column(path: Path, names: Sequence[str], rows: Sequence[AnnotationRow]) -> str | None:
     """Return the column with a split's name, or in which every cell names a split; refuse several such columns."""
     columns: list[str] = []
     for name in names:

@@ -9,8 +9,8 @@ import torch
 from lit_video.errors import UserError
 from lit_video.own_videos.budget import built
 from lit_video.own_videos.choices import FRAMES
-from lit_video.own_videos.schemes import Rows
-from lit_video.own_videos.starts import SCRATCH, VIDEOS, Start, at_hand, start_from
+from lit_video.own_videos.schemes import TableRows
+from lit_video.own_videos.starts import DEFAULT_WEIGHTS, SCRATCH, Start, at_hand, start_from
 from lit_video.weights.hub import IMAGES, fetch, find
 from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit, structure
 
@@ -21,7 +21,7 @@ DEFAULTS = f"{IMAGES}vit_tiny_patch16_224.augreg_in21k", f"{IMAGES}vit_small_pat
 PATCHES = (4, 6, 8, 10, 14)  # numbers of patches along a frame's side
 
 
-def choose_start(weights: str, schemes: Rows, *, compared: bool) -> Start:
+def choose_start(weights: str, schemes: TableRows, *, compared: bool) -> Start:
     """Return where trainings start: with ``auto`` from default weights, from scratch if they cannot be downloaded.
 
     Args:
@@ -37,7 +37,7 @@ def choose_start(weights: str, schemes: Rows, *, compared: bool) -> Start:
     if weights == "none":
         return SCRATCH
     if weights == "auto":
-        return start_from(VIDEOS) if not schemes and at_hand(VIDEOS) else SCRATCH
+        return start_from(DEFAULT_WEIGHTS) if not schemes and at_hand(DEFAULT_WEIGHTS) else SCRATCH
 
     start = start_from(weights)
     if schemes:
@@ -45,7 +45,7 @@ def choose_start(weights: str, schemes: Rows, *, compared: bool) -> Start:
     return start
 
 
-def image_start(weights: str, rows: Rows) -> Start:
+def image_start(weights: str, rows: TableRows) -> Start:
     """Download and return the start: ``timm:NAME``, or for ``auto`` the first default that suits all rows."""
     if weights != "auto":
         try:
@@ -54,19 +54,19 @@ def image_start(weights: str, rows: Rows) -> Start:
             expected = "expected auto, none, or timm:NAME of a plain ViT (docs/image_weights.md)"
             raise UserError(f"--weights {weights}: {error}; {expected}") from error
         fetch(find(weights))
-        return replace(start, given=True)
+        return replace(start, is_named=True)
     for image in DEFAULTS[torch.cuda.is_available() :]:
         try:
             start = _start(image, rows)
         except ValueError as error:
-            said = f"{image}: {error}"
+            reason = f"{image}: {error}"
             continue
         return start if at_hand(image) else SCRATCH
-    _logger.info(f"{said}. All schemes start from scratch, so that the comparison is fair.")
+    _logger.info(f"{reason}. All schemes start from scratch, so that the comparison is fair.")
     return SCRATCH
 
 
-def _start(image: str, rows: Rows) -> Start:
+def _start(image: str, rows: TableRows) -> Start:
     if not image.startswith(IMAGES):
         raise ValueError("is no image model of timm")
     vit = on_meta(image.removeprefix(IMAGES))

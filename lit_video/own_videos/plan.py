@@ -14,8 +14,8 @@ from lit_video.errors import UserError
 from lit_video.own_videos import choices, dividing
 from lit_video.own_videos.choices import STILLS, Choice, nested
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, splits_of
-from lit_video.own_videos.schemes import Rows
-from lit_video.own_videos.sizing import Chosen, Task, choose_settings
+from lit_video.own_videos.schemes import TableRows
+from lit_video.own_videos.sizing import Chosen, Workload, choose_settings
 from lit_video.own_videos.starts import SCRATCH, Start
 from lit_video.utils.text import case_twins, counted, plural, printable
 from lit_video.video.content import copies
@@ -23,8 +23,8 @@ from lit_video.video.decoding import decode
 
 _logger = logging.getLogger(__name__)
 
-SHOWN = 5  # most unreadable videos that are named
-KINDS = 10  # most kinds of unused files that are named
+UNREADABLE_NAMED = 5  # most unreadable videos that are named
+KINDS_NAMED = 10  # most kinds of unused files that are named
 SEEN = 50  # approximate number of videos that give the mean and deviation of pixels
 ALL = "all"  # the row that trains on all folds
 DRAWN = {STILLS: "drawn pictures"}  # weights -> name in a title
@@ -36,7 +36,7 @@ class PlanOptions:
 
     place: Path  # folder or table of the videos
     folder: Path  # folder of the experiment, which gets the manifest and the features of a frozen backbone
-    schemes: Rows  # rows by name; empty for one row, the model of ``start``
+    schemes: TableRows  # rows by name; empty for one row, the model of ``start``
     start: Start = SCRATCH  # weights to start from
     minutes: float | None = None  # minutes of training per run; None for the machine's default
     group: str | None = None  # column that names groups; "none" for no groups; None to look for groups
@@ -61,7 +61,7 @@ class Inspected:
 
 
 @dataclass(frozen=True)
-class Divided:
+class Division:
     """Videos with their splits or folds."""
 
     videos: Sequence[OwnVideo]
@@ -108,18 +108,18 @@ class Plan:
     model: str  # name of the model's class
     videos: Sequence[OwnVideo]  # with their splits
     group_names: Sequence[str] | None  # group of each video
-    rows: Rows  # rows of the experiment's table
+    rows: TableRows  # rows of the experiment's table
     chosen: Sequence[Choice]  # every setting with its reason
     notes: Sequence[str]  # lines on the videos, and on their division
     duration: str  # how long the trainings take, in words
 
 
-def plan(found: OwnVideos, options: PlanOptions) -> Plan:
+def plan(own: OwnVideos, options: PlanOptions) -> Plan:
     """Plan an experiment on the videos that were found; each step is logged when it is done."""
-    what_is_there = _found(found, options.place)
+    what_is_there = _found(own, options.place)
     _logger.info(what_is_there[0])
 
-    inspected = inspect(found, options.folder / MANIFEST)
+    inspected = inspect(own, options.folder / MANIFEST)
     for line in inspected.left_out:
         _logger.info(line)
 
@@ -149,14 +149,14 @@ def plan(found: OwnVideos, options: PlanOptions) -> Plan:
     )
 
 
-def _found(found: OwnVideos, place: Path) -> list[str]:
+def _found(own: OwnVideos, place: Path) -> list[str]:
     """Say what was found, and what is not used."""
-    notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {place} ({found.found})"]
-    if twins := case_twins(found.class_names):
+    notes = [f"{len(own.videos)} videos of {len(own.class_names)} classes in {place} ({own.where})"]
+    if twins := case_twins(own.class_names):
         notes.append(printable(twins))
-    kinds = counted(dict(sorted(found.unused.items())))
-    if len(kinds) > KINDS:
-        kinds[KINDS:] = [f"{len(kinds) - KINDS} other kinds of files"]
+    kinds = counted(dict(sorted(own.unused.items())))
+    if len(kinds) > KINDS_NAMED:
+        kinds[KINDS_NAMED:] = [f"{len(kinds) - KINDS_NAMED} other kinds of files"]
     return [*notes, f"not used: {', '.join(kinds)}"] if kinds else notes
 
 
@@ -164,33 +164,33 @@ def _indented(chosen: Chosen) -> list[str]:
     return [f"  {line}" for line in choices.main_lines(chosen.choices)]
 
 
-def inspect(found: OwnVideos, manifest: Path) -> Inspected:
+def inspect(own: OwnVideos, manifest: Path) -> Inspected:
     """Look into every video and write the manifest; leave out videos that cannot be read, and rare classes.
 
     Raises:
         UserError: no video can be read, or fewer than two classes have enough videos.
     """
-    facts = scan({video.path: (found.root / video.path, None) for video in found.videos}, manifest).facts()
-    readable, left_out = _readable(found, facts)
+    facts = scan({video.path: (own.root / video.path, None) for video in own.videos}, manifest).facts()
+    readable, left_out = _readable(own, facts)
     videos, rare = dividing.without_rare(readable)
-    return Inspected(found.root, videos, facts, left_out, [*rare, *_with_gaps(videos, facts)])
+    return Inspected(own.root, videos, facts, left_out, [*rare, *_with_gaps(videos, facts)])
 
 
-def _readable(found: OwnVideos, facts: Mapping[str, VideoInfo]) -> tuple[list[OwnVideo], list[str]]:
+def _readable(own: OwnVideos, facts: Mapping[str, VideoInfo]) -> tuple[list[OwnVideo], list[str]]:
     """Return the readable videos, and lines on the others."""
     good, broken = list[OwnVideo](), list[str]()
-    for video in found.videos:
+    for video in own.videos:
         row = facts[video.path]
         if row.status == "ok":
             good.append(video)
         else:
             broken.append(f"{video.path}: cannot be read ({row.reason})")
     if not good:
-        raise UserError(f"{found.root}: none of its {len(found.videos)} videos can be read ({broken[0]})")
+        raise UserError(f"{own.root}: none of its {len(own.videos)} videos can be read ({broken[0]})")
 
-    lines = [printable(f"left out: {line}") for line in broken[:SHOWN]]
-    if len(broken) > SHOWN:
-        lines.append(f"left out: {len(broken) - SHOWN} more, see {MANIFEST}")
+    lines = [printable(f"left out: {line}") for line in broken[:UNREADABLE_NAMED]]
+    if len(broken) > UNREADABLE_NAMED:
+        lines.append(f"left out: {len(broken) - UNREADABLE_NAMED} more, see {MANIFEST}")
     return good, lines
 
 
@@ -203,7 +203,7 @@ def _with_gaps(videos: Sequence[OwnVideo], facts: Mapping[str, VideoInfo]) -> li
     return [printable(f"{plural(len(with_gaps), 'video')} with gaps in time, used as they are ({example})")]
 
 
-def divide(inspected: Inspected, *, group: str | None, folds: bool) -> Divided:
+def divide(inspected: Inspected, *, group: str | None, folds: bool) -> Division:
     """Divide the videos into splits, or few videos into folds; keep groups and copies together.
 
     Raises:
@@ -212,20 +212,20 @@ def divide(inspected: Inspected, *, group: str | None, folds: bool) -> Divided:
     videos = inspected.videos
     is_folded = folds and len(videos) < dividing.FEW_FOR_FOLDS and not dividing.held_out(videos)
     least = dividing.LEAST_OF_FOLDS if is_folded else dividing.LEAST
-    split = dividing.folds if is_folded else dividing.divide
+    split = dividing.folds if is_folded else dividing.assign_splits
 
     same = copies(str(inspected.root / video.path) for video in videos)
     contents = [same.get(str(inspected.root / video.path), "") for video in videos]
-    dividing.refuse_contradictions(videos, contents)
+    dividing.refuse_equal_files(videos, contents)
 
     groups = dividing.with_copies(dividing.find_groups(videos, group, least), contents)
     divided, how = split(videos, groups.names)
-    return Divided(divided, groups.names, is_folded, [how, groups.reason, *dividing.limits(divided)])
+    return Division(divided, groups.names, is_folded, [how, groups.reason, *dividing.limits(divided)])
 
 
-def _task(inspected: Inspected, divided: Divided, options: PlanOptions) -> Task:
+def _task(inspected: Inspected, divided: Division, options: PlanOptions) -> Workload:
     """Return what settings are chosen for."""
-    return Task(
+    return Workload(
         facts=inspected.facts,
         classes=OwnVideos(divided.videos, "", inspected.root).class_names,
         pixels=_pixels(inspected.root, divided.videos),
@@ -258,7 +258,7 @@ def _title(options: PlanOptions, chosen: Sequence[Choice]) -> str:
     return f"{title}, all schemes from {DRAWN.get(start, start)}"
 
 
-def _fold_rows(rows: Rows, names: list[str]) -> Rows:
+def _fold_rows(rows: TableRows, names: list[str]) -> TableRows:
     """Return a row trained on all folds, and for each fold a row tested on it and trained on the others."""
     (row,) = rows.values()
     label = row["label"]

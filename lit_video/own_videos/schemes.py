@@ -5,7 +5,7 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
-Rows = dict[str, dict[str, Any]]  # rows of a table: label and settings, by name
+TableRows = dict[str, dict[str, Any]]  # rows of a table: label and settings, by name
 
 
 def _timesformer(label: str, attention: str) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def _vivit(variant: int) -> dict[str, Any]:
     return {"label": f"ViViT-{variant}", "set": settings}
 
 
-SCHEMES: Rows = {
+SCHEME_ROWS: TableRows = {
     "xvit": {"label": "X-ViT", "set": {"model.window": 1, "model.ta_layers": 1}},
     "xvit2": {"label": "X-ViT, window 2", "set": {"model.window": 2, "model.ta_layers": 1}},
     "space": {"label": "spatial-only", "set": {"model.window": 0, "model.ta_layers": 0}},
@@ -51,17 +51,17 @@ MEANT = {
 }
 
 
-def schemes_named(names: str) -> Rows:
+def schemes_named(names: str) -> TableRows:
     """Return a row for each scheme in a list such as ``xvit,divided``; a user's scheme is ``MODULE.CLASS``."""
-    rows: Rows = {}
+    rows: TableRows = {}
     for name in [*filter(None, map(str.strip, names.split(",")))] or [names]:
-        if name in SCHEMES:
-            rows[name] = SCHEMES[name]
+        if name in SCHEME_ROWS:
+            rows[name] = SCHEME_ROWS[name]
             continue
         if "." not in name:
             meant = MEANT.get(name.lower())
-            near = f" (did you mean {meant}?)" if meant else did_you_mean(name, SCHEMES)
-            raise UserError(f"no scheme {name!r}{near}; schemes: {', '.join(SCHEMES)}")
+            near = f" (did you mean {meant}?)" if meant else did_you_mean(name, SCHEME_ROWS)
+            raise UserError(f"no scheme {name!r}{near}; schemes: {', '.join(SCHEME_ROWS)}")
         from lit_video.schemes.loading import import_scheme  # imports torch
 
         try:

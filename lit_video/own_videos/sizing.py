@@ -7,21 +7,30 @@ from pathlib import Path
 
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.own_videos import choices
-from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, duration, length, other_orders, probed
+from lit_video.own_videos.budget import (
+    ENOUGH,
+    FEWEST_EPOCHS,
+    built,
+    clips_per_second,
+    duration_in_words,
+    length,
+    other_orders,
+    probed,
+)
 from lit_video.own_videos.choices import Choice, Machine, measured, nested
-from lit_video.own_videos.schemes import Rows
+from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.starts import SCRATCH, Start
 from lit_video.utils.text import plural
 
 _logger = logging.getLogger(__name__)
 
 MINUTES = {"CPU": 10.0, "GPU": 30.0}
-FROZEN = {"CPU": "yes", "GPU": "no"}
+FROZEN_BY_DEFAULT = {"CPU": "yes", "GPU": "no"}
 GB_OF_A_PIXEL = 3e-9  # RGB
 
 
 @dataclass(frozen=True)
-class Task:
+class Workload:
     """Videos to train on, and the user's wishes."""
 
     facts: Sequence[VideoInfo]  # facts of every video
@@ -32,7 +41,7 @@ class Task:
     tested: int  # test videos, summed over runs
     runs: int  # trainings that share the time
     is_validated: bool
-    rows: Rows  # schemes to compare; empty for the row of the start
+    rows: TableRows  # schemes to compare; empty for the row of the start
     minutes: float | None
     frozen: str | None  # yes or no: freeze the backbone; None for the machine's default
     features: Path  # folder of the features of a frozen backbone
@@ -50,7 +59,7 @@ class Chosen:
     """Settings with their reasons, the rows that they are for, and how long the trainings take, in words."""
 
     choices: Sequence[Choice]
-    rows: Rows
+    rows: TableRows
     duration: str
 
 
@@ -71,10 +80,10 @@ class _Candidate:
 class _Choosing:
     """Choice of clips for one start on one machine."""
 
-    task: Task
+    task: Workload
     start: Start
     machine: Machine
-    rows: Rows
+    rows: TableRows
     minutes: float
     frozen: list[Choice]  # choices for a frozen backbone
 
@@ -122,7 +131,7 @@ class _Choosing:
         return best
 
 
-def choose_settings(task: Task, start: Start) -> Chosen:
+def choose_settings(task: Workload, start: Start) -> Chosen:
     """Choose all settings: of a frozen backbone, of the largest clips whose training fits the time, of its length."""
     machine = Machine.here().shared(task.runs)
     minutes = task.minutes or MINUTES[machine.kind]
@@ -130,7 +139,7 @@ def choose_settings(task: Task, start: Start) -> Chosen:
     choosing = _Choosing(task, start, machine, task.rows or start.rows, minutes, frozen)
 
     smallest = choosing.candidate(choosing.sizes[0])
-    if start.sides and not start.given and smallest.epochs <= FEWEST:
+    if start.sides and not start.is_named and smallest.epochs <= FEWEST_EPOCHS:
         frames, side = choosing.sizes[0]
         clips = f"even with clips of {frames} frames x {side} pixels"
         why = f"in {plural(minutes, 'minute')} too few epochs fit, {clips}"
@@ -143,24 +152,24 @@ def choose_settings(task: Task, start: Start) -> Chosen:
     settings = best.settings
     if not start.weights and best.epochs < ENOUGH:
         settings = choices.crop_less(settings)
-    lasts = duration(best.clips_per_second, task.epoch, best.epochs, minutes=minutes)
+    lasts = duration_in_words(best.clips_per_second, task.epoch, best.epochs, minutes=minutes)
     orders = _other_orders(task, settings, seconds or 1 / best.clips_per_second, minutes)
     return Chosen([*settings, *best.lengths, orders], choosing.rows, lasts)
 
 
-def _other_orders(task: Task, settings: Sequence[Choice], seconds: float, minutes: float) -> Choice:
+def _other_orders(task: Workload, settings: Sequence[Choice], seconds: float, minutes: float) -> Choice:
     """Choose tests with the frames in other orders; ``seconds``: time of a view, at most that of a training step."""
     data = nested(settings)["data"]
     views = task.tested * data["test_clips"] * data["test_crops"]
     return other_orders(views, seconds, minutes)
 
 
-def _frozen(task: Task, start: Start, machine: Machine, minutes: float) -> tuple[Start, list[Choice], float | None]:
+def _frozen(task: Workload, start: Start, machine: Machine, minutes: float) -> tuple[Start, list[Choice], float | None]:
     """Return the start with a probe on its frozen backbone, the choices for that, and the seconds of a view.
 
     Without a frozen backbone the start is unchanged, and the time is unknown.
     """
-    is_frozen = (task.frozen or FROZEN[machine.kind]) == "yes"
+    is_frozen = (task.frozen or FROZEN_BY_DEFAULT[machine.kind]) == "yes"
     if not start.weights or start.sides or not is_frozen:
         return start, [], None
     probe, chosen, seconds = probed(start, len(task.facts), task.epoch, minutes=minutes, classes=len(task.classes))

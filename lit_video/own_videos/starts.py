@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import read_checkpoint
-from lit_video.own_videos.schemes import SCHEMES, Rows
+from lit_video.own_videos.schemes import SCHEME_ROWS, TableRows
 from lit_video.settings.effects import data_names, model_names, of_group, picked
 from lit_video.weights.hub import fetch, find, find_start
 from lit_video.weights.reading import CHECKPOINT_KEY
@@ -15,7 +15,7 @@ from lit_video.weights.reading import CHECKPOINT_KEY
 _logger = logging.getLogger(__name__)
 
 # data settings that pretrained weights decide; the other data settings suit the user's videos
-CLIPS = data_names("clip", "pixels")
+CLIP_SETTINGS = data_names("clip", "pixels")
 # model settings that are not taken from a checkpoint: chosen anew, or decided by the data set
 LEFT_OUT = {*model_names("clip", "classes", "start", "training", "machine")} - {"dropout"}
 
@@ -30,14 +30,14 @@ class Start:
     clips: dict[str, Any]
     probe: Literal["attentive", "frames"] | None = None  # for a frozen backbone; None: train the whole network
     sides: tuple[int, ...] = ()  # sides in pixels that an image model allows
-    given: bool = False  # named by a flag: used even if slow
+    is_named: bool = False  # named by a flag: used even if slow
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> TableRows:
         """Row of a table for a training from this start."""
         if self.probe:
             return {"probed": {"label": f"{self.model}, frozen, with a probe"}}
-        return {"finetuned": {"label": f"{self.model}, fine-tuned"}} if self.weights else {"xvit": SCHEMES["xvit"]}
+        return {"finetuned": {"label": f"{self.model}, fine-tuned"}} if self.weights else {"xvit": SCHEME_ROWS["xvit"]}
 
 
 SCRATCH = Start("", "XViT", {}, {})
@@ -48,7 +48,7 @@ def start_from(weights: str) -> Start:
     path = find_start(weights)
     if isinstance(path, str):
         published = find(path).settings
-        clips = picked(of_group(published, "data"), CLIPS)
+        clips = picked(of_group(published, "data"), CLIP_SETTINGS)
         return Start(path, published["model"], of_group(published, "model"), clips)
     if path != Path(weights):
         _logger.info(f"--weights {weights}: starts from the tested checkpoint of this run, {path.name}")
@@ -62,10 +62,10 @@ def start_from(weights: str) -> Start:
     for key, value in checkpoint["hyper_parameters"].items():
         if not (key in LEFT_OUT or key.startswith("_") or value is None):
             model[key] = [*value] if isinstance(value, tuple) else value
-    return Start(str(path.resolve()), own["model"].rpartition(".")[2], model, picked(own["data"], CLIPS))
+    return Start(str(path.resolve()), own["model"].rpartition(".")[2], model, picked(own["data"], CLIP_SETTINGS))
 
 
-VIDEOS = "videomae-base-k400"  # weights to start from without a flag
+DEFAULT_WEIGHTS = "videomae-base-k400"  # weights to start from without a flag
 
 
 def at_hand(name: str) -> bool:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.network.cost import CONVENTION, HEADER, cells
+from lit_video.network.cost import CONVENTION, COST_HEADER, cost_cells
 from lit_video.reports.texts import TEXTS
 from lit_video.reports.verdicts import (
     NOT_RECORDED,
@@ -290,7 +290,7 @@ def _counted_costs(table: Table, runs: Path) -> Iterator[str]:
         title = f"**{table.title} - {table.source}; ours: scale {folder.name}**"
         scale = table.path.parent / "scale" / f"{folder.name}.yaml"
         command = f"lit_video cost --config {table.path.as_posix()} --config {scale.as_posix()} --json"
-        lines = markdown_lines(HEADER[:-1], body)
+        lines = markdown_lines(COST_HEADER[:-1], body)
         yield "\n\n".join([title, f"`{command}`, nothing trained.", lines, CONVENTION])
 
 
@@ -300,7 +300,7 @@ def _read_costs(folder: Path) -> list[list[str]] | None:
 
     def read() -> list[list[str]]:
         costs = json.loads(path.read_text(encoding="utf-8"))
-        return [cells(cost) for cost in costs]
+        return [cost_cells(cost) for cost in costs]
 
     return read_whole(path, read, "delete it and write it again: lit_video cost --json")
 

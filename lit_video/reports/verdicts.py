@@ -160,8 +160,10 @@ def _apart(first: Verdict, second: Verdict) -> bool:
     if answers == {"supported", "contradicted"}:
         return True
 
-    pairs = zip(first.differences, second.differences, strict=True)
-    return any(one and other and one.sign * other.sign < 0 for one, other in pairs)
+    for at_first, at_second in zip(first.differences, second.differences, strict=True):
+        if at_first and at_second and at_first.sign * at_second.sign < 0:
+            return True
+    return False
 
 
 def _verdict(claim: Claim, by_scale: Mapping[str, TableRuns], scale: str) -> Verdict:
@@ -318,11 +320,11 @@ def _cells(verdict: Verdict) -> list[str]:
     """Return the cells of a verdict: its rows, the paper's numbers, our differences, the judgement."""
     claim = verdict.claim
     papers = [f"{first:.1f} - {second:.1f}" for first, second in claim.paper()]
-    ours = _ours(verdict)
+    differences = _ours(verdict)
     return [
         f"{claim.table.name}: {_pairs(claim)}",
         "; ".join(papers) or "no numbers printed",
-        f"{verdict.scale}: {ours}" if ours else "",
+        f"{verdict.scale}: {differences}" if differences else "",
         verdict.text,
     ]
 

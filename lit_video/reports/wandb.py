@@ -25,7 +25,7 @@ def save(tables: Sequence[Table], entity: str | None, project: str) -> tuple[str
     """Save a new workspace and a new report at W&B; return their addresses."""
     try:
         owner = entity or wandb.Api().default_entity or ""
-        return workspace(tables, owner, project).save().url, report(tables, owner, project).save().url
+        return workspace(tables, owner, project).save().url, wandb_report(tables, owner, project).save().url
     except Exception as error:  # W&B's errors have no class in common
         raise UserError(f"W&B: {one_line(error)[:300]}") from error
 
@@ -51,7 +51,7 @@ def workspace(tables: Sequence[Table], entity: str, project: str) -> ws.Workspac
     )
 
 
-def report(tables: Sequence[Table], entity: str, project: str) -> wr.Report:
+def wandb_report(tables: Sequence[Table], entity: str, project: str) -> wr.Report:
     """Build the report: each table's command, and panels over its own runs."""
     blocks = [wr.P(INTRODUCTION), wr.TableOfContents()]
     for table in tables:

@@ -25,7 +25,7 @@ def find_checkpoint(text: str) -> Path:
     raise OptionError("ckpt", f"{text}: holds no checkpoint; {WAYS}")
 
 
-def settings_of(checkpoint: Path) -> Path:
+def record_beside(checkpoint: Path) -> Path:
     """Return the path of a checkpoint's ``run.json``, which may not exist."""
     records = [checkpoint.parent / RUN]
     for folder in checkpoint.parents:  # a file name with {val/loss} makes a subfolder

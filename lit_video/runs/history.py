@@ -20,7 +20,7 @@ from lit_video.errors import UserError
 from lit_video.runs.folder import packed_files
 from lit_video.runs.identity import Identity, differences
 from lit_video.runs.record import Change, Record
-from lit_video.settings.differences import AVERAGING, Difference, Kind
+from lit_video.settings.differences import AVERAGING, Difference, DifferenceKind
 from lit_video.settings.flat import CALLBACKS, flatten, lightning_name
 
 
@@ -47,7 +47,7 @@ class History:
 
     def refuse_other(self, run_dir: Path, now: Identity, where: str) -> None:
         """Refuse ``now`` if it is another run than the folder's; ``where`` names the origin of the settings."""
-        reasons: dict[Kind, str] = {"training": "", "test": ""}
+        reasons: dict[DifferenceKind, str] = {"training": "", "test": ""}
         if self.finished:
             reasons["data"] = " (other videos, labels or callbacks)"
 

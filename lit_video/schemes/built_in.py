@@ -11,9 +11,18 @@ if TYPE_CHECKING:
     from lit_video.attention import Scheme
 
 # built-in scheme -> row of the skills table; for TimeSformer's schemes the two names are equal
-TIMESFORMER = ("space", "joint", "divided", "local_global", "sliding_global", "axial", "space_before_time", "parallel")
+TIMESFORMER_SCHEMES = (
+    "space",
+    "joint",
+    "divided",
+    "local_global",
+    "sliding_global",
+    "axial",
+    "space_before_time",
+    "parallel",
+)
 OTHERS = {"window": "exact1_time", "mixing": "xvit1", "factorised": "vivit3", "factorised_heads": "vivit4"}
-KNOWN = (*TIMESFORMER, *OTHERS)
+KNOWN = (*TIMESFORMER_SCHEMES, *OTHERS)
 
 
 def built_in() -> "dict[str, Callable[..., Scheme]]":

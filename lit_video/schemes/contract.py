@@ -158,5 +158,5 @@ def _sight_checks(scheme: Scheme, seen: Sight) -> dict[str, str]:
     return findings
 
 
-def _differ(one: Tensor, other: Tensor) -> bool:
-    return not torch.allclose(one, other, rtol=0, atol=SAME * max(1.0, float(other.detach().abs().max())))
+def _differ(first: Tensor, second: Tensor) -> bool:
+    return not torch.allclose(first, second, rtol=0, atol=SAME * max(1.0, float(second.detach().abs().max())))

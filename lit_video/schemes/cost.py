@@ -16,7 +16,7 @@ from lit_video.schemes.sight import token_layout
 from lit_video.utils.environment import seconds
 
 CLIP = Grid(16, 8, 8)  # 16 frames of 64 pixels in patches of 8
-WIDTH = 96
+LAYER_WIDTH = 96
 _HEADS = 4
 _CLIPS = 2
 ROUNDS = 5
@@ -24,7 +24,7 @@ ROUNDS = 5
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of a scheme's layer with width ``WIDTH``, for a clip on the grid ``CLIP``."""
+    """Cost of a scheme's layer with width ``LAYER_WIDTH``, for a clip on the grid ``CLIP``."""
 
     name: str  # name of the scheme
     params: int  # number of parameters
@@ -39,7 +39,7 @@ def costs(schemes: dict[str, Callable[..., Scheme]]) -> list[Cost]:
     """Measure schemes by name, side by side on this machine's CPU."""
     built: dict[str, Scheme] = {}
     for name, kind in schemes.items():
-        built[name] = kind(WIDTH, _HEADS)
+        built[name] = kind(LAYER_WIDTH, _HEADS)
 
     times: dict[str, list[float]] = defaultdict(list)
     for _ in range(ROUNDS):
@@ -56,7 +56,7 @@ def costs(schemes: dict[str, Callable[..., Scheme]]) -> list[Cost]:
 
 
 def _tokens(scheme: Scheme, clips: int, **where: Any) -> Tensor:
-    return torch.ones(clips, len(token_layout(scheme.class_tokens, CLIP)[0]), WIDTH, **where)
+    return torch.ones(clips, len(token_layout(scheme.class_tokens, CLIP)[0]), LAYER_WIDTH, **where)
 
 
 def _step(scheme: Scheme, x: Tensor) -> None:
@@ -80,11 +80,11 @@ def _kept(scheme: Scheme) -> int:
     return sum(storages.values())
 
 
-HEADER = ["scheme", "params", "MMACs", "kept, MB", "ms"]
+SCHEME_HEADER = ["scheme", "params", "MMACs", "kept, MB", "ms"]
 
 
-def cells(cost: Cost) -> list[str]:
-    """Return a cost as the cells of a table row, in the order of ``HEADER``."""
+def scheme_cells(cost: Cost) -> list[str]:
+    """Return a cost as the cells of a table row, in the order of ``SCHEME_HEADER``."""
     memory = f"{cost.bytes / 1e6:.1f}"
     time = f"{1e3 * cost.seconds:.1f}"
     return [cost.name, f"{cost.params:,}", f"{cost.macs / 1e6:,.0f}", memory, time]

@@ -98,9 +98,9 @@ def names_of(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the classes that a model's arguments name, by setting."""
     named = {}
     for setting in KINDS:
-        given = arguments.get(setting)
-        if isinstance(given, str) and "." in given:
-            named[setting] = given
+        name = arguments.get(setting)
+        if isinstance(name, str) and "." in name:
+            named[setting] = name
     return named
 
 

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from lit_video.tables.rendering import GroupAccuracies
     from lit_video.tables.table_summary import RowSummary
 
-TABLE = "skills"
-LEVEL = "scale/profile"
+SKILLS_TABLE = "skills"
+PROFILE_SCALE = "scale/profile"
 
 
 def write_skills_table(folder: Path, row: str, scheme: str) -> Path:
     """Write the skills table with a row for the scheme, and copy its packed runs, if any; return the table's file."""
-    content: dict[str, Any] = read_yaml(EXPERIMENTS / f"{TABLE}.yaml")
+    content: dict[str, Any] = read_yaml(EXPERIMENTS / f"{SKILLS_TABLE}.yaml")
     content |= {part: str(EXPERIMENTS / content[part]) for part in ("trainer", "data", "model")}
     rows = content["table"]["rows"]
     own = {"label": row, "set": rows["joint"]["set"] | {"model.attention_type": scheme}}
     content["table"]["rows"] = {row: own} | rows  # a built-in scheme keeps its own row
 
-    file = folder / f"{TABLE}.yaml"
+    file = folder / f"{SKILLS_TABLE}.yaml"
     write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=120))
-    pack = EXPERIMENTS / f"{TABLE}.tar.xz"
+    pack = EXPERIMENTS / f"{SKILLS_TABLE}.tar.xz"
     (folder / "runs").mkdir(exist_ok=True)
     if pack.is_file():
         shutil.copyfile(pack, folder / "runs" / pack.name)
@@ -46,8 +46,8 @@ def unmeasured(rows: "Sequence[RowSummary]") -> str:
     from lit_video.datamodules.temporal_skills import VERSION  # here, because importing torch takes seconds
 
     others = plural(len(rows) - 1, "other row")
-    not_run = f"{missing} of {others} of {TABLE}: not run in version {VERSION} of TemporalSkills"
-    return f"{not_run}; to run them: fit -c {TABLE} -c {LEVEL}"
+    not_run = f"{missing} of {others} of {SKILLS_TABLE}: not run in version {VERSION} of TemporalSkills"
+    return f"{not_run}; to run them: fit -c {SKILLS_TABLE} -c {PROFILE_SCALE}"
 
 
 def nearest_first(groups: "GroupAccuracies", name: str) -> "GroupAccuracies":

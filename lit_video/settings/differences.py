@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lit_video.settings.effects import RUN, data_keys, model_keys
+from lit_video.settings.effects import RUN_KEYS, data_keys, model_keys
 from lit_video.settings.flat import OWN, flatten
 
 # prefixes of settings that affect neither the model nor the numbers
 FREE = (
     *("trainer.logger", "trainer.callbacks", "trainer.accelerator", "trainer.enable_", "trainer.log_every"),
     *("trainer.profiler", "trainer.default_root_dir", "trainer.max_time"),
-    *(*RUN["machine"], *data_keys("machine", "draws"), *model_keys("machine")),
+    *(*RUN_KEYS["machine"], *data_keys("machine", "draws"), *model_keys("machine")),
 )
 # Lightning's callbacks that end with averaged weights, from which training cannot go on
 AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}
@@ -28,7 +28,7 @@ ENDLESS = (None, -1)  # values of LONGER
 FOLDERS = data_keys("folders")
 TESTS = data_keys("counts", "test")
 
-Kind = Literal["code", "data", "folder", "spread", "longer", "test", "training"]
+DifferenceKind = Literal["code", "data", "folder", "spread", "longer", "test", "training"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Difference:
     key: str  # a setting, data, commit or versions.NAME
     was: Any
     now: Any
-    kind: Kind
+    kind: DifferenceKind
 
     def __str__(self) -> str:
         return f"{self.key} was {self.was}, now it is {self.now}"
@@ -54,7 +54,7 @@ def setting_differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     return differences
 
 
-def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
+def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> DifferenceKind:
     """Return what a difference means for the runs."""
     if key == "commit" or key.startswith("versions."):
         return "code"

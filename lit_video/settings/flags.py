@@ -10,7 +10,7 @@ import yaml
 
 from lit_video.errors import UserError
 from lit_video.settings.class_names import refuse_unknown_class
-from lit_video.settings.effects import OWN_CODE, RUN
+from lit_video.settings.effects import OWN_CODE, RUN_KEYS
 from lit_video.settings.nested import ARGUMENTS, CLASS, SECTIONS, is_of_class, short_key
 from lit_video.utils.class_paths import class_path, importable
 from lit_video.utils.text import did_you_mean
@@ -35,7 +35,7 @@ class Given:
 
 
 Settings = Mapping[str, Any] | Sequence[Given]  # nested data as in a YAML file, or settings that were read already
-SETTING_NAMES = (*SECTIONS, "trainer", *RUN["training"], *RUN["machine"])  # first words of keys
+SETTING_NAMES = (*SECTIONS, "trainer", *RUN_KEYS["training"], *RUN_KEYS["machine"])  # first words of keys
 
 
 def as_given(settings: Settings, more: Sequence[str] = ()) -> list[Given]:

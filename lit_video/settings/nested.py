@@ -94,11 +94,11 @@ def is_of_class(value: Mapping[str, Any]) -> bool:
     return bool(value) and value.keys() <= _OF_CLASS
 
 
-def same_class(one: str, other: str) -> bool:
+def same_class(first: str, second: str) -> bool:
     """Return whether two names can be of one class; each may leave out the module."""
-    if "." in one and "." in other:
-        return one == other
-    return one.rpartition(".")[2] == other.rpartition(".")[2]
+    if "." in first and "." in second:
+        return first == second
+    return first.rpartition(".")[2] == second.rpartition(".")[2]
 
 
 def put(settings: Nested, key: str, value: Any, *, classes: ClassArguments, whole: bool = False) -> Nested:

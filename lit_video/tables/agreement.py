@@ -73,15 +73,15 @@ def _same_test(first: Predictions, second: Predictions) -> bool:
     return all(np.array_equal(task.target, second.tasks[name].target) for name, task in first.tasks.items())
 
 
-def row_pairs(paper: Accuracies, ours: Accuracies, row_hits: RowHits) -> list[Pair]:
+def row_pairs(paper: Accuracies, measured: Accuracies, row_hits: RowHits) -> list[Pair]:
     """Return the pairs of rows that were run, with the verdicts on the paper's order."""
     pairs = []
     differences = []
-    for one, other in combinations(ours, 2):
-        both = one in paper and other in paper
-        ordered = both and paper[one] != paper[other]
-        order = paper if ordered else ours
-        first, second = sorted((one, other), key=lambda row: order[row], reverse=True)  # a tie keeps its order
+    for name, other_name in combinations(measured, 2):
+        both = name in paper and other_name in paper
+        ordered = both and paper[name] != paper[other_name]
+        order = paper if ordered else measured
+        first, second = sorted((name, other_name), key=lambda row: order[row], reverse=True)  # a tie keeps its order
 
         difference = row_hits.difference(first, second)
         bounded = difference is not None and difference.bounded
@@ -115,9 +115,9 @@ def _judged(pairs: Sequence[Pair], differences: Sequence[Interval | None]) -> li
     return judged
 
 
-def agreement_of(paper: Accuracies, ours: Accuracies, pairs: Sequence[Pair]) -> Agreement:
+def agreement_of(paper: Accuracies, measured: Accuracies, pairs: Sequence[Pair]) -> Agreement:
     """Return Kendall's tau between the paper and our runs, and counts of the verdicts on the paper's orderings."""
-    both = picked(ours, paper)
+    both = picked(measured, paper)
     orderings = [pair for pair in pairs if pair.verdict]
     counts = Counter(pair.verdict for pair in orderings)
     return Agreement(

@@ -123,8 +123,8 @@ def _read(where: str, content: Mapping[str, Any], entry: Any, *, experiments: Pa
 
 def _kind(where: str, entry: Any) -> _Kind:
     """Return a claim's kind; refuse keys that are missing or unknown."""
-    known = _NEEDED | _OTHERS | {*_KINDS}
-    if not isinstance(entry, dict) or not _NEEDED <= entry.keys() <= known:
+    allowed = _NEEDED | _OTHERS | {*_KINDS}
+    if not isinstance(entry, dict) or not _NEEDED <= entry.keys() <= allowed:
         expected = f"expected {', '.join(sorted(_NEEDED))}, one of {', '.join(_KINDS)}"
         raise UserError(f"{where}: {expected}, and perhaps {', '.join(sorted(_OTHERS))}")
 

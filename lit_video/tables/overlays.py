@@ -7,7 +7,7 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.finished import short_value
-from lit_video.settings.effects import RUN
+from lit_video.settings.effects import RUN_KEYS
 from lit_video.settings.flags import Given
 from lit_video.settings.flat import flatten
 from lit_video.settings.nested import short_key
@@ -59,7 +59,7 @@ def _is_scale(path: Path, table: Table) -> bool:
 def _settings(path: Path) -> dict[str, Any]:
     """Return a file's settings by short key."""
     content = read_yaml(path)
-    of_run = {key: value for key, value in content.items() if key in RUN["training"]}
+    of_run = {key: value for key, value in content.items() if key in RUN_KEYS["training"]}
     return of_run | settings_in_files([path], {path: content})
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from lit_video.errors import UserError
 from lit_video.runs.packs import NAME_PATTERN
-from lit_video.settings.effects import RUN
+from lit_video.settings.effects import RUN_KEYS
 from lit_video.settings.flat import flatten
 from lit_video.settings.nested import short_key
 from lit_video.tables.table import METRIC, Row, Table, data_sets
@@ -249,8 +249,8 @@ def _settings(path: Path, where: str, value: Any) -> dict[str, Any]:
     """Return settings by their flags' names, such as ``model.window``."""
     settings = _mapping(path, where, value)
     for key, setting in settings.items():
-        known = key.split(".")[0] in {"model", "data", "trainer"} or key in RUN["training"]
-        if not known or (isinstance(setting, dict) and "." not in key):
+        is_setting = key.split(".")[0] in {"model", "data", "trainer"} or key in RUN_KEYS["training"]
+        if not is_setting or (isinstance(setting, dict) and "." not in key):
             raise UserError(f"{path}: {where}.{key}: expected a setting such as model.window, with its value")
     return dict(settings)
 

@@ -80,13 +80,13 @@ def main_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:
         printed |= {key for key, numbers in row.metrics.items() if numbers.paper is not None}
 
     title = f"{summary.title} - {summary.source}"
-    ours = ""
+    ending_of_ours = ""
     if summary.scale != _OWN:
         title = f"{title}; ours: scale {summary.scale}"
-        ours = " ours"
+        ending_of_ours = " ours"
 
     abilities = [key for key in (RECOGNISED, DIRECTION) if _measured(rows, key)]
-    endings = dict.fromkeys([summary.metric, *sorted(printed), *abilities], ours)
+    endings = dict.fromkeys([summary.metric, *sorted(printed), *abilities], ending_of_ours)
     for order in ORDERS:
         key = f"{order}/{summary.compared.partition('/')[2]}"
         if _measured(rows, key):
@@ -99,7 +99,7 @@ def main_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:
             columns.append((f"{name} paper", key, "paper"))
         if not papers_own(key):
             columns.append((f"{name}{ending}", key, "ours"))
-            if key in printed and summary.on_papers_data and ending == ours:
+            if key in printed and summary.on_papers_data and ending == ending_of_ours:
                 columns.append(("diff.", key, "diff."))
 
     body = [_cells(row, columns, PAPER_ONLY) for row in summary.reported]

@@ -10,7 +10,7 @@ from lit_video.runs.finished import FinishedRun, read_finished, short_value
 from lit_video.runs.folder import packed_files, run_folders, seed_of
 from lit_video.runs.identity import Identity, differences
 from lit_video.runs.result import Override, RunResult
-from lit_video.settings.differences import LONGER, Difference, Kind
+from lit_video.settings.differences import LONGER, Difference, DifferenceKind
 from lit_video.settings.effects import data_keys
 from lit_video.settings.flat import CALLBACKS, OWN, flatten
 from lit_video.tables.table import Row, Table
@@ -18,7 +18,12 @@ from lit_video.tables.table import Row, Table
 SEED_KEY = "seed_everything"  # runs of one row may differ in this setting
 OPTIMIZATION = "model.init_args.optimization"  # settings that models of all classes have
 MODEL_CLASS = "model.class_path"
-COMPARED_KINDS: set[Kind] = {"data", "longer", "test", "training"}  # kinds of differences that forbid a comparison
+COMPARED_KINDS: set[DifferenceKind] = {
+    "data",
+    "longer",
+    "test",
+    "training",
+}  # kinds of differences that forbid a comparison
 SPLIT_SETTINGS = {
     "data": data_keys("folds")
 }  # settings behind a difference of the videos: those that choose each split

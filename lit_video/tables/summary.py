@@ -65,13 +65,13 @@ class TableRuns:
         """The paper's numbers beside those of the runs."""
         table = self.table
         rows = [row_summary(row, self.by_row[row.name]) for row in table.rows]
-        ours = {}
+        measured = {}
         for row in rows:
             value = row.numbers(self.compared).ours
             if value is not None:
-                ours[row.name] = value
+                measured[row.name] = value
 
-        pairs = row_pairs(table.papers, ours, self.row_hits)
+        pairs = row_pairs(table.papers, measured, self.row_hits)
         draws = self.row_hits.draws
         return TableSummary(
             table=table.name,
@@ -85,7 +85,7 @@ class TableRuns:
             rows=rows,
             reported=[row_summary(row, []) for row in table.reported],
             draws=None if draws is None else DrawCount(draws.kind, draws.count),
-            agreement=agreement_of(table.papers, ours, pairs),
+            agreement=agreement_of(table.papers, measured, pairs),
             pairs=[pair for pair in pairs if pair.difference is not None],
         )
 
@@ -120,13 +120,13 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, *, ove
 
 def row_summary(row: Row, of_seeds: Sequence[FinishedRun]) -> RowSummary:
     """Return a row's summary, from its runs by seed."""
-    ours: dict[str, list[float]] = {}
+    measured: dict[str, list[float]] = {}
     for run in of_seeds:
         for key, value in run.result.metrics.items():
-            ours.setdefault(key, []).append(value)
+            measured.setdefault(key, []).append(value)
     metrics = {}
-    for key in sorted(ours.keys() | row.paper.keys()):
-        metrics[key] = _numbers(row.paper.get(key), ours.get(key, []))
+    for key in sorted(measured.keys() | row.paper.keys()):
+        metrics[key] = _numbers(row.paper.get(key), measured.get(key, []))
 
     texts = dict.fromkeys(chain.from_iterable(map(remarks, of_seeds)))
     first = of_seeds[0].result if of_seeds else None
@@ -149,10 +149,10 @@ def row_summary(row: Row, of_seeds: Sequence[FinishedRun]) -> RowSummary:
     )
 
 
-def _numbers(paper: float | None, ours: Sequence[float]) -> Numbers:
+def _numbers(paper: float | None, measured: Sequence[float]) -> Numbers:
     return Numbers(
         paper=paper,
-        ours=mean(ours) if ours else None,
-        std=stdev(ours) if len(ours) > 1 else None,
-        lowest=min(ours, default=None),
+        ours=mean(measured) if measured else None,
+        std=stdev(measured) if len(measured) > 1 else None,
+        lowest=min(measured, default=None),
     )

@@ -137,8 +137,8 @@ class Table:
             return self.rows[int(name_or_index)]
 
         near = did_you_mean(name_or_index, names)
-        known = f"{', '.join(names)} (or 0 to {len(names) - 1})"
-        raise UserError(f"{self.path}: no row {name_or_index!r}{near}; rows: {known}")
+        choices = f"{', '.join(names)} (or 0 to {len(names) - 1})"
+        raise UserError(f"{self.path}: no row {name_or_index!r}{near}; rows: {choices}")
 
     def run_dir(self, runs: Path, row: Row, seed: int) -> Path:
         """Return the folder of a row's run with a seed."""

@@ -20,9 +20,13 @@ from lit_video.tables.statistics import Hits, Interval, cautious_difference
 from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
 from lit_video.utils.text import plural
 
-NAMES = {"reversed": "reversed frames", "shuffled": "shuffled frames", "static": "one repeated frame"}  # by order
+FRAME_ORDERS = {
+    "reversed": "reversed frames",
+    "shuffled": "shuffled frames",
+    "static": "one repeated frame",
+}  # by order
 MATTERS = 5.0  # points; a smaller loss counts as none
-NAMED = 2  # classes named in a sentence
+CLASSES_NAMED = 2  # classes named in a sentence
 
 # lost: some loss is certain, and MATTERS may be reached; kept: a loss of MATTERS is ruled out; open: neither
 Answer = Literal["lost", "kept", "open"]
@@ -117,8 +121,8 @@ class TimeUse:
         lines.append(f"With the frames as they are {self.accuracy:.1f} % are right; {costs}")
         decisive = self.decisive
         if decisive:
-            lost = [_class_in_words(each) for each in decisive.classes[:NAMED] if each.lost > 0]
-            lines.append(f"Most lost with {NAMES[decisive.order]}: {'; '.join(lost)}")
+            lost = [_class_in_words(each) for each in decisive.classes[:CLASSES_NAMED] if each.lost > 0]
+            lines.append(f"Most lost with {FRAME_ORDERS[decisive.order]}: {'; '.join(lost)}")
         return lines
 
     @property
@@ -152,7 +156,7 @@ class TimeUse:
         cost = costs[test.answer]
         if test.is_for_these and test.answer != "open":
             cost += f", on videos of these {self.draws}"
-        return f"with {NAMES[test.order]} {test.accuracy:.1f} % ({cost})"
+        return f"with {FRAME_ORDERS[test.order]} {test.accuracy:.1f} % ({cost})"
 
 
 def time_use(forward: Sequence[Predictions], changed: Mapping[str, Sequence[Predictions]]) -> TimeUse | None:

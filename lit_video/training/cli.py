@@ -19,7 +19,7 @@ from lit_video.engine.progress import ReportBroken
 from lit_video.errors import UserError, one_line
 from lit_video.modules import VideoClassifier
 from lit_video.schemes.loading import import_named
-from lit_video.settings.effects import OWN_CODE, RUN
+from lit_video.settings.effects import OWN_CODE, RUN_KEYS
 from lit_video.settings.messages import explain
 from lit_video.settings.nested import Nested
 from lit_video.training.ignored import LINKED_SETTINGS
@@ -112,7 +112,7 @@ class VideoCLI(LightningCLI):
         for name in OWN_CODE:
             if name in model and model[name] is None:
                 del model[name]
-        return {key: value for key, value in config.items() if key not in {"config", *RUN["rows"]}}
+        return {key: value for key, value in config.items() if key not in {"config", *RUN_KEYS["rows"]}}
 
 
 def _take(arguments: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:
@@ -133,11 +133,11 @@ class CheckCLI(VideoCLI):
 
     device = "meta"
 
-    def setup_parser(self, *given: Any) -> None:
+    def setup_parser(self, *arguments: Any) -> None:
         """Build the parser once: it takes as long as reading the settings of a row."""
         kind = type(self)
         if kind not in PARSERS:
-            super().setup_parser(*given)
+            super().setup_parser(*arguments)
             PARSERS[kind] = self.parser
         self.parser = PARSERS[kind]
 

@@ -33,12 +33,12 @@ class Constructors:
 @cache
 def arguments_of(name: str) -> dict[str, Any] | None:
     """Return the types of a class's arguments; ``None`` for a class that is not found, or that takes any argument."""
-    found = find_class(name)
-    if found is None:
+    kind = find_class(name)
+    if kind is None:
         return None
 
     types: dict[str, Any] = {}
-    for constructor in _constructors(found):
+    for constructor in _constructors(kind):
         hints = get_type_hints(constructor)
         parameters = inspect.signature(constructor).parameters.values()
         for parameter in parameters:
@@ -54,11 +54,11 @@ def find_class(name: str) -> type | None:
     module, _, short = name.rpartition(".")
     for place in (module,) if module else _NAMED:
         try:
-            found = getattr(import_module(place), short, None)
+            kind = getattr(import_module(place), short, None)
         except (ImportError, ValueError):  # the parser says that there is no such class
             continue
-        if isinstance(found, type):
-            return found
+        if isinstance(kind, type):
+            return kind
     return None
 
 
@@ -73,4 +73,4 @@ def _has_mapping(kind: Any) -> bool:
     origin = get_origin(kind) or kind
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return True
-    return origin is not kind and any(_has_mapping(one) for one in get_args(kind))
+    return origin is not kind and any(_has_mapping(member) for member in get_args(kind))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lit_video.network.cost import Published, count
+from lit_video.network.cost import Published, count_params_and_macs
 from lit_video.training.request import Request, Run
 
 
@@ -14,7 +14,7 @@ def count_published(model: Published) -> tuple[int, int]:
 
     with torch.device("meta"):
         built = getattr(modules, model.family)(model.classes, **model.settings)
-    return count(built.network, model.settings["num_frames"], model.settings["image_size"])
+    return count_params_and_macs(built.network, model.settings["num_frames"], model.settings["image_size"])
 
 
 def table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]:
@@ -42,4 +42,4 @@ def table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]
             cost=printed.get("cost"),
             note=printed.get("note", ""),
         )
-        yield model, count(built.model, data.num_frames, data.test_image_size)
+        yield model, count_params_and_macs(built.model, data.num_frames, data.test_image_size)

@@ -57,8 +57,8 @@ class FinishedRuns:
 def asked(run: Run) -> str:
     """Return a digest of all that decides a run's settings: files, row, user's settings, seed, and this program."""
     files = [read_settings(path) for path in run.request.configs]
-    given = [[setting.flag, _named(setting.value)] for setting in run.request.given]
-    what = [files, run.row.settings, given, run.seed, str(run.start), program()]
+    user_settings = [[setting.flag, _named(setting.value)] for setting in run.request.given]
+    what = [files, run.row.settings, user_settings, run.seed, str(run.start), program()]
     return blake2b(json.dumps(what, sort_keys=True, default=str).encode(), digest_size=8).hexdigest()
 
 

@@ -34,7 +34,7 @@ class Trained:
     skipped_steps: int  # updates left out, for a loss that was not finite
 
 
-def fit(cli: RunCLI, checkpoint: Path | None) -> Trained | None:
+def fit_model(cli: RunCLI, checkpoint: Path | None) -> Trained | None:
     """Train from a checkpoint, if any; ``None`` for a trial of a few batches (``fast_dev_run``), which has no result.
 
     Raises:

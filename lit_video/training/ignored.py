@@ -25,13 +25,13 @@ def refuse_ignored(
     """
     recipe: Any = None
     for path in files:
-        given = {short_key(key): value for key, value in by_key(read_settings(path)).items()}
-        for key in given:
+        file_settings = {short_key(key): value for key, value in by_key(read_settings(path)).items()}
+        for key in file_settings:
             _refuse_linked(key, str(path))
             _refuse_seed(key, str(path))
-        if seed is not None and given.get("seed_everything", seed) not in (None, seed):
+        if seed is not None and file_settings.get("seed_everything", seed) not in (None, seed):
             _refuse_seed("data.seed", str(path), "seed_everything")
-        recipe = _recipe(given, recipe)
+        recipe = _recipe(file_settings, recipe)
 
     for key, value in settings:
         _refuse_linked(key, where)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from lit_video.settings.effects import RUN
+from lit_video.settings.effects import RUN_KEYS
 from lit_video.settings.flags import Given
 from lit_video.settings.nested import Nested, merged, put, read_settings
 from lit_video.tables.table import MERGED_KEY, Row
@@ -15,7 +15,7 @@ def of_files(paths: Sequence[Path]) -> Nested:
     settings: Nested = {}
     for path in paths:
         content = read_settings(path)
-        for section in RUN["rows"]:
+        for section in RUN_KEYS["rows"]:
             content.pop(section, None)
         settings = merged(settings, content, Constructors())
     return settings

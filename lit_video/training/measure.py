@@ -37,7 +37,7 @@ def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Limits:
+class SightAndNeeds:
     """Sight of a model and needs of TemporalSkills; ``None`` on other data. See :class:`RunResult`."""
 
     reach: int | None = None
@@ -49,14 +49,14 @@ class Limits:
     sum_ceilings: Mapping[str, float] | None = None
 
 
-def limits_of(cli: RunCLI) -> Limits:
+def sight_and_needs(cli: RunCLI) -> SightAndNeeds:
     """Measure the limits of a model on TemporalSkills."""
     data = cli.datamodule
     if not isinstance(data, TemporalSkills):
-        return Limits()
+        return SightAndNeeds()
     sight = reach(cli.model.network, data.num_frames, data.image_size)
     shown = needs(data)
-    return Limits(
+    return SightAndNeeds(
         reach=sight.frames,
         sees_order=sight.order,
         sees_near=sight.near,

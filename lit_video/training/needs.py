@@ -29,8 +29,8 @@ def needs(data: TemporalSkills) -> Needs:
 
 def smallest_distance(clips: Sequence[Sequence[int]], steps: int) -> int | None:
     """Return the smallest distance in frames of two frames of a clip that are ``steps`` apart; ``None`` without any."""
-    found = []
+    distances = []
     for clip in clips:
         for first, step in enumerate(clip):
-            found += [other - first for other in range(first, len(clip)) if clip[other] - step == steps]
-    return min(found, default=None)
+            distances += [other - first for other in range(first, len(clip)) if clip[other] - step == steps]
+    return min(distances, default=None)

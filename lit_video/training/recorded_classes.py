@@ -49,8 +49,8 @@ class TrustedPackages:
 
     def _trusted(self, name: Any, base: type, key: str) -> type:
         """Return a class, and import its module only if its package is trusted."""
-        known = isinstance(name, str) and name.replace(".", "").isidentifier()
-        if known and ("." not in name or name.partition(".")[0] in self.names):
+        is_name = isinstance(name, str) and name.replace(".", "").isidentifier()
+        if is_name and ("." not in name or name.partition(".")[0] in self.names):
             kind = find_class(name)
             if kind is not None and issubclass(kind, base):
                 return kind

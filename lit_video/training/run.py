@@ -16,7 +16,7 @@ from lit_video.tables.results import refuse_apart
 from lit_video.training.check import checked_row, refuse_tested
 from lit_video.training.cli import CheckCLI, user_errors
 from lit_video.training.finished import FinishedRuns
-from lit_video.training.fit import compiled, fit
+from lit_video.training.fit import compiled, fit_model
 from lit_video.training.identity import ask, take_trained
 from lit_video.training.measure import measure
 from lit_video.training.request import Run
@@ -30,16 +30,16 @@ from lit_video.utils.stop_signals import STATUS, StopSignals
 _logger = logging.getLogger(__name__)
 
 
-def is_done(run: Run, known: FinishedRuns | None = None) -> bool:
+def is_done(run: Run, finished: FinishedRuns | None = None) -> bool:
     """Return whether a run has a result, after at least as much training as requested."""
-    if known and known.knows(run):
+    if finished and finished.knows(run):
         return True
     cli = checked_row(run)
     history = ask(run, cli)
     if not history.finished:
         refuse_tested(run, cli)
-    elif known:
-        known.learn(run, history)
+    elif finished:
+        finished.learn(run, history)
     return history.finished
 
 
@@ -136,7 +136,7 @@ def _train_and_test(run: Run, stops: StopSignals, history: History | None) -> No
         write_status(run_dir, Status("preparing data"))
 
     with compiled(cli.model.network, cli.config.compile == "full"):
-        trained = fit(cli, checkpoint)
+        trained = fit_model(cli, checkpoint)
         if trained is None:
             return
         metrics = measure(cli, trained.checkpoint)

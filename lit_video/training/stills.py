@@ -23,7 +23,7 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.files import data_folder, write_bytes
-from lit_video.weights.image_vit import STILLS
+from lit_video.weights.image_vit import STILLS_PREFIX
 
 SIDE = 32
 _OPTIMIZATION = Optimization("muon", lr=4e-3, weight_decay=0.05, warmup=0.1, warmup_start=0.01)
@@ -51,7 +51,7 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
     shape = f"w{size.embed_dim}-l{size.depth}-h{size.num_heads}-m{size.mlp_ratio:g}-p{patch_size}"
     name = f"v{STILLS_VERSION}-{stills.count}x{SIDE}-{shape}"
     folder = data.root.parent if isinstance(data, TemporalSkills) else data_folder()
-    path = folder / f"{STILLS}{name}.safetensors"
+    path = folder / f"{STILLS_PREFIX}{name}.safetensors"
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from lit_video.engine.progress import Progress, ReportBroken
 from lit_video.engine.resumption import ExactResumption
 from lit_video.engine.wandb_logger import RowLogger, TrackRow
 from lit_video.errors import UserError
-from lit_video.network.cost import count
+from lit_video.network.cost import count_params_and_macs
 from lit_video.runs.chosen_checkpoint import BEST
 from lit_video.runs.history import History
 from lit_video.runs.result import RowFacts
@@ -76,7 +76,7 @@ class RunCLI(VideoCLI):
         """Return the run's row and the cost of its model."""
         table = self.run.request.table
         data = self.datamodule
-        params, macs = count(self.model, data.num_frames, data.test_image_size)
+        params, macs = count_params_and_macs(self.model, data.num_frames, data.test_image_size)
 
         return RowFacts(
             table=table.name,

@@ -17,7 +17,7 @@ from lit_video.training.command_line import recorded_command
 from lit_video.training.finished import asked
 from lit_video.training.fit import Trained
 from lit_video.training.identity import overridden, weights_digest
-from lit_video.training.measure import limits_of
+from lit_video.training.measure import sight_and_needs
 from lit_video.training.trainer import RunCLI
 from lit_video.utils.environment import device_name
 from lit_video.utils.text import plural
@@ -35,11 +35,11 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
     if cli.logger:
         cli.logger.finish(metrics, {"best": checkpoint, "last": cli.run_dir / LAST}.get(cli.config.wandb_artifact))
 
-    known = seen(cli.model.trained_on, cli.datamodule.records("test"))
+    were_seen = seen(cli.model.trained_on, cli.datamodule.records("test"))
     counts = {split: VideoCount(**count) for split, count in cli.datamodule.video_counts.items()}
     tested = counts.get("test") or counts.get("val")
-    listed = tested.listed if tested else len(known)  # also missing videos
-    limits = limits_of(cli)
+    listed = tested.listed if tested else len(were_seen)  # also missing videos
+    limits = sight_and_needs(cli)
     facts = cli.facts
     result = RunResult(
         table=facts.table,
@@ -60,7 +60,7 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
         metrics=metrics,
         test_videos=videos,
         test_broken=len(cli.datamodule.found_broken.reasons["test"]),
-        test_seen=known.count(True),
+        test_seen=were_seen.count(True),
         test_left_out=listed - videos,
         video_counts=counts,
         steps=steps,

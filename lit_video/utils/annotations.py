@@ -25,7 +25,7 @@ SEPARATORS = "|;"  # between several labels; no class name has them
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AnnotationRow:
     """One row of a table."""
 
     where: str  # setting, file and line, for messages
@@ -111,7 +111,7 @@ def read_json(key: str, path: Path) -> Any:
         raise UserError(f"{key}: {path} is no JSON, line {error.lineno}: {error.msg}") from None
 
 
-def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[Row]:
+def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[AnnotationRow]:
     """Read a JSON file that lists objects with at least these keys; the first key identifies an object."""
     entries = read_json(key, path)
     if not isinstance(entries, list) or not entries:
@@ -123,13 +123,13 @@ def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[Row]:
         absent = [name for name in columns if not isinstance(entry, dict) or name not in entry]
         if absent:
             raise UserError(f"{where} has no {absent[0]!r}; is it another data set's file?")
-        rows.append(Row(where, {name: str(entry[name]).strip() for name in columns}))
+        rows.append(AnnotationRow(where, {name: str(entry[name]).strip() for name in columns}))
 
     refuse_repeats(rows, columns[0])
     return rows
 
 
-def read_table(
+def read_annotations(
     key: str,
     path: Path,
     columns: Sequence[str],
@@ -139,7 +139,7 @@ def read_table(
     optional: Sequence[str] = (),
     unique: str | None = None,
     files: str | None = None,
-) -> list[Row]:
+) -> list[AnnotationRow]:
     """Read a table separated by commas, tabs, semicolons or spaces; names of columns are read in any case.
 
     Args:
@@ -189,9 +189,9 @@ def _check_header(header: Sequence[str], columns: Sequence[str], where: str) -> 
             raise UserError(f"{where}: column {name!r} is there twice; rename one")
 
 
-def spelled(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return column names; those that differ from known ones only by case are spelled like them."""
-    spelling = {name.casefold(): name for name in known}
+def spelled(names: Iterable[str], expected: Iterable[str]) -> list[str]:
+    """Return column names; one that differs from an expected name only by case is spelled like it."""
+    spelling = {name.casefold(): name for name in expected}
     return [spelling.get(name.casefold(), name) for name in names]
 
 
@@ -200,9 +200,11 @@ def like_times(names: Iterable[str]) -> list[str]:
     return [name for name in names if _LIKE_TIMES.search(name)]
 
 
-def refuse_repeats(rows: Iterable[Row], column: str, identity: Callable[[Row], object] | None = None) -> None:
+def refuse_repeats(
+    rows: Iterable[AnnotationRow], column: str, identity: Callable[[AnnotationRow], object] | None = None
+) -> None:
     """Refuse two rows with the same cell in the column, or with the same result of ``identity``."""
-    seen: dict[object, Row] = {}
+    seen: dict[object, AnnotationRow] = {}
     same = identity or (lambda row: row.cells[column])
     for row in rows:
         other = seen.setdefault(same(row), row)
@@ -224,7 +226,9 @@ def exactly(count: int, names: Collection[str], path: Path) -> list[str]:
     return list(names)
 
 
-def numbered(rows: Sequence[Row], columns: tuple[str, str], count: int, *, path: Path, first: int = 0) -> list[str]:
+def numbered(
+    rows: Sequence[AnnotationRow], columns: tuple[str, str], count: int, *, path: Path, first: int = 0
+) -> list[str]:
     """Return ``count`` class names sorted by number (from ``first``); ``columns`` hold number and name."""
     number, name = columns
     refuse_repeats(rows, number, lambda row: row.whole(number, first + count))
@@ -252,7 +256,7 @@ def _lines(key: str, path: Path, delimiter: str | None, *, any_bytes: bool) -> l
     return [(number, cells) for number, cells in rows if any(cells)]
 
 
-def _row(where: str, header: list[str], cells: list[str], *, least: int) -> Row:
+def _row(where: str, header: list[str], cells: list[str], *, least: int) -> AnnotationRow:
     """Return a row of a table; refuse fewer than ``least`` cells, or more than the header has."""
     while len(cells) > len(header) and not cells[-1]:
         cells = cells[:-1]
@@ -262,4 +266,4 @@ def _row(where: str, header: list[str], cells: list[str], *, least: int) -> Row:
         advice = "quote text that holds the separator, or name all columns in the first line"
         raise UserError(f"{where}: {len(cells)} fields, expected {expected} ({', '.join(header)[:80]}); {advice}")
 
-    return Row(where, dict(zip(header, cells, strict=False)))
+    return AnnotationRow(where, dict(zip(header, cells, strict=False)))

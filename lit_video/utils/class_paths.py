@@ -37,20 +37,20 @@ def known_class(base: type[Base], path: str) -> type[Base]:
     raise ValueError(f"{path} is no {base.__name__} of lit_video")
 
 
-def own_class(setting: str, given: str | type[Base] | None, base: type[Base]) -> type[Base] | None:
+def own_class(setting: str, named: str | type[Base] | None, base: type[Base]) -> type[Base] | None:
     """Return a class that a setting names, or that Python gives; ``None`` if there is none.
 
     Raises:
         ValueError: the class does not extend ``base``, or its module is not imported.
     """
-    if given is None:
+    if named is None:
         return None
-    if isinstance(given, type):
-        if issubclass(given, base):
-            return given
-        raise ValueError(f"{setting} is {class_path(given)}, expected a subclass of {class_path(base)}")
+    if isinstance(named, type):
+        if issubclass(named, base):
+            return named
+        raise ValueError(f"{setting} is {class_path(named)}, expected a subclass of {class_path(base)}")
     try:
-        return known_class(base, given)
+        return known_class(base, named)
     except ValueError as error:
         expected = f"expected MODULE.CLASS of your own, a subclass of {class_path(base)}"
-        raise ValueError(f"{setting} is {given!r}, {expected}, whose file --scheme FILE.py imports") from error
+        raise ValueError(f"{setting} is {named!r}, {expected}, whose file --scheme FILE.py imports") from error

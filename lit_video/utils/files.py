@@ -16,7 +16,7 @@ from lit_video.errors import UserError
 from lit_video.utils.limits import within
 from lit_video.utils.text import to_bytes
 
-T = TypeVar("T")
+Content = TypeVar("Content")
 UNSET = re.compile(r"\$(\w+|\{\w+\})")  # a variable in a path after its replacement
 TABLES = (".csv", ".tsv", ".txt")
 PICTURES = {".jpg", ".jpeg", ".png"}
@@ -117,7 +117,7 @@ def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
     write_atomically(path, text.getvalue())
 
 
-def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
+def read_whole(path: Path, read: Callable[[], Content], then: str) -> Content | None:
     """Return ``read()`` of one of our files, ``None`` if absent; report errors as damage, with the advice ``then``."""
     try:
         return read()
@@ -152,27 +152,28 @@ def _visible(names: list[str]) -> list[str]:
     return sorted(filter(is_visible, names))
 
 
-def user_path(given: str | Path) -> Path:
+def user_path(path: str | Path) -> Path:
     """Return a path as a shell would: ``~`` and ``$NAME`` replaced, unless a file has this very name.
 
     Shells leave ``--runs=~/x`` and values of YAML files as they are. A variable that is not set is refused.
     """
-    text = str(given)
+    text = str(path)
     if os.path.lexists(text):
         return Path(text)
-    path = os.path.expandvars(os.path.expanduser(text))
-    if unset := UNSET.search(path):
+
+    expanded = os.path.expandvars(os.path.expanduser(text))
+    if unset := UNSET.search(expanded):
         raise UserError(f"{text}: the variable {unset[0]} is not set")
-    return Path(path)
+    return Path(expanded)
 
 
-def data_folder(given: str | None = None) -> Path:
-    """Return the given folder, else ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``."""
-    return user_path(given or os.environ.get("LIT_VIDEO_DATA") or "~/.cache/lit_video")
+def data_folder(folder: str | None = None) -> Path:
+    """Return ``folder``, else ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``."""
+    return user_path(folder or os.environ.get("LIT_VIDEO_DATA") or "~/.cache/lit_video")
 
 
-def data_root(given: str) -> Path:
+def data_root(root: str) -> Path:
     """Return the absolute folder of a data set; ``$LIT_VIDEO_DATA/NAME`` lies in :func:`data_folder`."""
-    variable, _, name = given.partition("/")
-    folder = data_folder() / name if variable == "$LIT_VIDEO_DATA" else user_path(given)
+    variable, _, name = root.partition("/")
+    folder = data_folder() / name if variable == "$LIT_VIDEO_DATA" else user_path(root)
     return folder.absolute()

@@ -19,7 +19,7 @@ from lit_video.utils.text import time_left
 
 _logger = logging.getLogger(__name__)
 
-FIRST = 3.0  # seconds of work until the first progress line without a terminal
+FIRST_LINE_AFTER = 3.0  # seconds of work until the first progress line without a terminal
 EVERY = 30.0  # seconds between later ones
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -38,18 +38,18 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
         return
 
     start = time.monotonic()
-    next_line = start + FIRST
-    said = False
+    next_line = start + FIRST_LINE_AFTER
+    has_reported = False
     for done, result in enumerate(results, 1):
         yield result
 
         now = time.monotonic()
         if done < total and now >= next_line:
             next_line = now + EVERY
-            said = True
+            has_reported = True
             remaining = time_left((total - done) * (now - start) / done)
             _logger.log(ASIDE, f"{name}: {done} of {total}, {remaining}")
-        elif done == total and said:
+        elif done == total and has_reported:
             _logger.log(ASIDE, f"{name}: {done} of {total}")
 
 

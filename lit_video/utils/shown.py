@@ -7,7 +7,7 @@ from typing import NamedTuple
 from lit_video.utils.text import printable, text_table
 
 
-class Grid(NamedTuple):
+class TextTable(NamedTuple):
     """A table of texts: title, header and body."""
 
     title: str
@@ -15,7 +15,7 @@ class Grid(NamedTuple):
     body: list[list[str]]
 
 
-Part = str | Grid  # a paragraph or a table
+Part = str | TextTable  # a paragraph or a table
 
 
 class Shown:

@@ -37,7 +37,7 @@ def refuse_no_folder() -> None:
         ) from None
 
 
-def prepare() -> None:
+def set_up_process() -> None:
     """Limit oneDNN and filter known noise; call this before importing the packages concerned."""
     avoid_amx()
     if any(option.startswith("error") for option in sys.warnoptions):  # PYTHONWARNINGS=error: libraries warn

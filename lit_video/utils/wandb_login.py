@@ -13,7 +13,7 @@ def server() -> str:
     return os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai").rstrip("/")
 
 
-def project() -> str:
+def wandb_project() -> str:
     """Return the name of the W&B project."""
     return os.environ.get("WANDB_PROJECT", "lit_video")
 

@@ -23,9 +23,9 @@ if not EXPERIMENTS.is_dir():
     EXPERIMENTS = EXPERIMENTS.parents[1] / "experiments"
 
 
-def find_config(given: str | Path) -> Path:
+def find_config(config: str | Path) -> Path:
     """Return the settings file at a path, or this package's file of that name, such as ``ablation_tw``."""
-    path = user_path(given)
+    path = user_path(config)
     if path.exists() and not path.is_dir():
         return path
     name = path.as_posix().removeprefix("experiments/").removesuffix(".yaml")
@@ -43,9 +43,9 @@ def _near_file(path: Path) -> str:
     return did_you_mean(str(path), map(str, path.parent.glob("*.yaml")))
 
 
-def find_experiments(given: str | Path = "experiments") -> Path:
+def find_experiments(folder: str | Path = "experiments") -> Path:
     """Return a folder of tables; ``experiments`` is the package's folder if the working directory has no tables."""
-    path = user_path(given)
+    path = user_path(folder)
     if path == Path("experiments") and not any(path.glob("*.yaml")):
         return EXPERIMENTS
     if not path.is_dir():

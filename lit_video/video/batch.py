@@ -36,7 +36,7 @@ class Batch(TypedDict):
 
 
 def as_batch(
-    given: Any, numbers: Callable[[Tensor], Tensor], *, labelled: bool = True, features: bool = False
+    loaded: Any, numbers: Callable[[Tensor], Tensor], *, labelled: bool = True, features: bool = False
 ) -> Batch:
     """Convert the batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``.
 
@@ -44,7 +44,7 @@ def as_batch(
     clip gets a different number: ``numbers`` maps indices in the batch to numbers among all clips.
     If ``labelled`` is False, the batch needs no target, and ``target`` is -100.
     """
-    entries = _named(given)
+    entries = _named(loaded)
     names = {"clip"} | entries.keys() & {"video", "view"}
     if labelled:
         names.add("target")
@@ -137,9 +137,9 @@ def labelled(batch: Batch, classes: Classes, *, several_labels: bool, training: 
     )
 
 
-def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
+def check_classes(batch: Any, classes: Classes, several_labels: bool) -> None:
     """Refuse class numbers that the model does not have, and probabilities outside 0 to 1, in a batch on the CPU."""
-    target = _named(given).get("target")
+    target = _named(batch).get("target")
     if not isinstance(target, Tensor) or target.device.type != "cpu" or not target.ndim:
         return
     if target.shape[1:] != _axes(target, classes, several_labels):

@@ -22,9 +22,9 @@ from lit_video.video.sampling import Sampling
 from lit_video.video.seeding import digest, seeded
 
 Key = tuple[int, int]  # (epoch, index): persistent workers learn the epoch from the key
-Order = Literal["forward", "reversed", "shuffled", "static"]
+FrameOrder = Literal["forward", "reversed", "shuffled", "static"]
 Short = Literal["repeat", "loop"]
-TOGETHER = 2**28  # most bytes of pixels that are decoded at once for the clips of a video
+MOST_DECODED_BYTES = 2**28  # most bytes of pixels that are decoded at once for the clips of a video
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class ClipDataset(Dataset[Sample]):
     view: TrainingView | EvaluationViews
     seed: int
     clips: int | None = None
-    order: Order = "forward"
+    order: FrameOrder = "forward"
     fail: bool = True
     decode: Decode = decode
     short: Short = "repeat"
@@ -141,7 +141,7 @@ class ClipDataset(Dataset[Sample]):
                 wanted = np.unique([self._numbers(key) for key in keys]).tolist()
                 table = record.table()
                 size = 3 * len(wanted) * table.height * table.width
-                if size <= TOGETHER:
+                if size <= MOST_DECODED_BYTES:
                     frames = record.decode(wanted, self.decode)
                     decode = partial(_chosen, frames, wanted)
             except DecodeError:  # perhaps not of all clips: each is decoded alone
@@ -202,7 +202,7 @@ def _chosen(frames: Frames, available: list[int], numbers: list[int]) -> Frames:
     return frames[np.searchsorted(available, numbers)]
 
 
-def reordered(numbers: list[int], order: Order) -> list[int]:
+def reordered(numbers: list[int], order: FrameOrder) -> list[int]:
     """Reorder frames (kept, reversed, shuffled, or the middle one only), to test whether a model uses time."""
     if order == "reversed":
         return numbers[::-1]

@@ -11,7 +11,7 @@ from lit_video.utils.files import files_below, open_plain
 from lit_video.utils.parallel import joined_threads
 from lit_video.video.trained_on import READERS, content_digest
 
-Sign = Callable[[Path], Hashable]  # equal for files of equal content; None for a file that cannot be compared
+Signature = Callable[[Path], Hashable]  # equal for files of equal content; None for a file that cannot be compared
 
 
 def copies(paths: Iterable[str]) -> dict[str, str]:
@@ -43,7 +43,7 @@ def whole_digest(path: Path) -> str:
     return ",".join(digests)
 
 
-def _divided(paths: list[str], sign: Sign, pool: ThreadPool) -> list[list[str]]:
+def _divided(paths: list[str], sign: Signature, pool: ThreadPool) -> list[list[str]]:
     """Divide paths into groups of equal signs; leave out those that are alone."""
     groups: dict[Hashable, list[str]] = defaultdict(list)
     signs = pool.map(lambda path: _sign(sign, path), paths, chunksize=16)
@@ -53,7 +53,7 @@ def _divided(paths: list[str], sign: Sign, pool: ThreadPool) -> list[list[str]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _sign(sign: Sign, path: str) -> Hashable:
+def _sign(sign: Signature, path: str) -> Hashable:
     """Return the sign of a file, ``None`` if it cannot be read."""
     try:
         return sign(Path(path))

@@ -17,15 +17,15 @@ from lit_video.utils.text import to_bytes
 from lit_video.video.clips import VideoRecord
 
 PART = 2**12  # bytes of a part of a file
-PARTS = 4  # parts that a file's digest reads
+PARTS_READ = 4  # parts that a file's digest reads
 READERS = 16  # many, to hide the latency of a network disk
 NO_END = 2**62
 UNREADABLE = 0  # digest of a file that cannot be read
 
 
-def trained_on(records: Sequence[VideoRecord], known: str = "") -> str:
-    """Encode videos as text for a checkpoint, 43 characters per video; do not read videos in ``known`` again."""
-    content_of = dict(_array(known)[:, :2].tolist())
+def trained_on(records: Sequence[VideoRecord], digested: str = "") -> str:
+    """Encode videos as text for a checkpoint, 43 characters per video; videos in ``digested`` are not read again."""
+    content_of = dict(_array(digested)[:, :2].tolist())
     rows = _rows(records, content_of)
     return _text(np.unique(rows, axis=0))
 
@@ -55,7 +55,7 @@ def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
     return flags
 
 
-def said(flags: Sequence[bool | None]) -> str:
+def overlap_in_words(flags: Sequence[bool | None]) -> str:
     """Return how many videos were trained on, as a note to a metric; empty for zero."""
     return f"{flags.count(True)} of {len(flags)} trained on" if True in flags else ""
 
@@ -104,7 +104,7 @@ def _folder_digest(folder: Path) -> int:
     """Digest the number of a folder's files, and some of them, evenly spaced."""
     names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
     contents = [len(names)]
-    for position in np.linspace(0, len(names) - 1, min(PARTS, len(names))).astype(int):
+    for position in np.linspace(0, len(names) - 1, min(PARTS_READ, len(names))).astype(int):
         contents.append(content_digest(folder / names[position]))
     return _digest(b"folder", str(contents).encode())
 
@@ -114,11 +114,11 @@ def _file_digest(path: Path) -> int:
     parts: list[bytes] = []
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
-        if size <= PARTS * PART:
+        if size <= PARTS_READ * PART:
             parts.append(file.read())
         else:
-            for number in range(PARTS):
-                offset = number * (size - PART) // (PARTS - 1)
+            for number in range(PARTS_READ):
+                offset = number * (size - PART) // (PARTS_READ - 1)
                 parts.append(os.pread(file.fileno(), PART, offset))
     return _digest(str(size).encode(), *parts)
 

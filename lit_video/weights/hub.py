@@ -23,7 +23,7 @@ from lit_video.weights.parts import matching, without
 
 _logger = logging.getLogger(__name__)
 
-TABLE = Path(__file__).with_name("released.yaml")
+RELEASES_FILE = Path(__file__).with_name("released.yaml")
 PREFIX = "hub:"  # prefix of published weights
 IMAGES = "timm:"  # prefix of image models of timm
 
@@ -56,7 +56,7 @@ class Release:
 @cache
 def releases() -> dict[str, Release]:
     """Return the published models by name."""
-    content = read_yaml(TABLE)
+    content = read_yaml(RELEASES_FILE)
     by_name = {}
     for name, entry in content["weights"].items():
         recipe = content["recipes"][entry["recipe"]]

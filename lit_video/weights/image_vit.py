@@ -26,10 +26,10 @@ from lit_video.weights.parts import matching, without
 from lit_video.weights.reading import StoredWeights, read_weights
 
 # not part of the features: the classifier, MAE's decoder and DINOv2's mask token
-HEADS = "head|attn_pool|pre_logits|fc_norm|decoder_|mask_token"
+NOT_FEATURES = "head|attn_pool|pre_logits|fc_norm|decoder_|mask_token"
 _GELUS = dict.fromkeys(("GELUTanh", "QuickGELU"), "GELU")
 _INERT = ("Identity", "Dropout", "DropPath", "PatchDropout")  # no effect in evaluation
-STILLS = "stills-"
+STILLS_PREFIX = "stills-"
 OPTIONAL = r"embed\.(cls_token|pos_embed)$"  # a network may lack these
 TubeletInit = Literal["central", "average"]
 
@@ -44,7 +44,7 @@ def read_image_vit(setting: str, network: VideoTransformer, average: bool | None
         return _read_timm(setting, network)
 
     stored = read_weights(weights_path(setting), average)
-    stills = re.match(rf"{STILLS}\S+x(\d+)-w", Path(setting).name)
+    stills = re.match(rf"{STILLS_PREFIX}\S+x(\d+)-w", Path(setting).name)
     if stills:
         pixels = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
         return replace(stored, config={"image_size": int(stills[1])}, preprocessor=pixels)
@@ -165,7 +165,7 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     LayerScale multiplies the rows of the previous layer (DINOv2). A bias that all blocks lack, or that the patch
     projection lacks (CLIP), becomes zero. Positions of register tokens are added to the tokens.
     """
-    image = without(state_dict, HEADS)
+    image = without(state_dict, NOT_FEATURES)
     _fold_layer_scale(image, "ls1.gamma", "attn.proj")
     _fold_layer_scale(image, "ls2.gamma", "mlp.fc2")
 
@@ -275,7 +275,7 @@ def structure(vit: Any) -> ViTSize:
     if not isinstance(vit.norm, nn.LayerNorm):
         raise ValueError("its last norm is that of a mean over tokens, which image models here do not have")
 
-    features = without(dict(vit.named_modules()), HEADS).values()
+    features = without(dict(vit.named_modules()), NOT_FEATURES).values()
     epsilons = {part.eps for part in features if isinstance(part, nn.LayerNorm)}
     if len(epsilons) > 1:
         raise ValueError(f"its layer norms have the epsilons {epsilons}, these networks have one")
@@ -300,7 +300,7 @@ def structure(vit: Any) -> ViTSize:
 def _parts(vit: nn.Module) -> set[tuple[str, str]]:
     """Return name, without layer number, and class of every part before the head; all GELUs count as one class."""
     parts = set()
-    for name, part in without(dict(vit.named_modules()), HEADS).items():
+    for name, part in without(dict(vit.named_modules()), NOT_FEATURES).items():
         kind = type(part).__name__
         kind = _GELUS.get(kind, kind)
         if isinstance(part, nn.LayerNorm):

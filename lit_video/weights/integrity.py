@@ -6,7 +6,7 @@ from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 from lit_video.errors import UserError
-from lit_video.runs.chosen_checkpoint import settings_of
+from lit_video.runs.chosen_checkpoint import record_beside
 from lit_video.runs.finished import read_finished
 
 EXPORTED = "settings.json"  # an export's file beside its weights
@@ -40,7 +40,7 @@ def recorded_digest(file: Path) -> str:
     if file.suffix == ".safetensors":
         with suppress(OSError, ValueError, AttributeError):  # another program's file
             return str(json.loads(file.with_name(EXPORTED).read_text()).get(DIGEST) or "")
-    record = settings_of(file)
+    record = record_beside(file)
     with suppress(UserError):  # the checkpoint of a damaged record is still of use
         run = read_finished(record.parent, anywhere=True)
         if run and (record.parent / run.result.weights.file).resolve() == file.resolve():

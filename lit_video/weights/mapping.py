@@ -12,7 +12,7 @@ from lit_video.attention import Grid
 from lit_video.utils.text import shortened
 from lit_video.weights.parts import matching
 
-MOST = 5  # parameters that a message names
+NAMES_SHOWN = 5  # parameters that a message names
 # timm's names -> ours; {} stands for a layer's number
 TIMM = {
     "cls_token": "embed.cls_token",
@@ -128,9 +128,9 @@ def refuse_other_names(expected: Mapping[str, Tensor], weights: Mapping[str, Ten
 
     faults = []
     if lacking:
-        faults.append(f"lacks {shortened(lacking, MOST)}")
+        faults.append(f"lacks {shortened(lacking, NAMES_SHOWN)}")
     if unknown:
-        faults.append(f"has no place for {shortened(unknown, MOST)}")
+        faults.append(f"has no place for {shortened(unknown, NAMES_SHOWN)}")
     if faults:
         raise ValueError(f"it {', and '.join(faults)}")
 
@@ -143,4 +143,4 @@ def refuse_other_shapes(expected: Mapping[str, Tensor], weights: Mapping[str, Te
             wrong.append(f"{key} is {tuple(expected[key].shape)} here, {tuple(value.shape)} in the file")
 
     if wrong:
-        raise ValueError(shortened(wrong, MOST))
+        raise ValueError(shortened(wrong, NAMES_SHOWN))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-T = TypeVar("T")
+AnyPart = TypeVar("AnyPart")
 
 
 def matching(names: Iterable[str], pattern: str) -> list[str]:
@@ -17,7 +17,7 @@ def matching(names: Iterable[str], pattern: str) -> list[str]:
     return [name for name in names if re.match(pattern, name)]
 
 
-def without(parts: Mapping[str, T], pattern: str) -> dict[str, T]:
+def without(parts: Mapping[str, AnyPart], pattern: str) -> dict[str, AnyPart]:
     """Return the parts whose names do not begin with a match of a regular expression."""
     return {name: part for name, part in parts.items() if not re.match(pattern, name)}
 

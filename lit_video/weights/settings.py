@@ -16,7 +16,7 @@ from lit_video.network.vit import vit_size
 from lit_video.settings.effects import OWN_PARTS, Effect, data_names, model_names, of_group, picked
 from lit_video.utils.clip_shape import as_setting, height_and_width, of_channels, per_channel
 from lit_video.utils.yaml_files import read_yaml
-from lit_video.weights.hub import TABLE
+from lit_video.weights.hub import RELEASES_FILE
 from lit_video.weights.loading import SOURCES, source_of
 from lit_video.weights.parts import matching
 from lit_video.weights.reading import StoredWeights
@@ -35,7 +35,7 @@ SCENIC_EPIC = {"noun": 300, "verb": 97}  # in the order of scenic's classifier (
 
 def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, Any]:
     """Return by name those settings of a release that names and shapes of its weights do not show."""
-    source = read_yaml(TABLE)["sources"].get(source_of(stored), {})
+    source = read_yaml(RELEASES_FILE)["sources"].get(source_of(stored), {})
     of_classes = source.get("classes", {}).get(number_of_classes(stored.tensors), {})
     return _plain(of_group(source.get("settings", {}) | of_classes, part))
 
@@ -169,10 +169,10 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
         if stored.model.get("family", BASE) != BASE:  # a part that is not stored was the family's
             model = dict.fromkeys(OWN_PARTS) | model
         return _plain(picked(model, model_names(*effects or ("function",))))
-    known = _known(stored, "model")
-    if "cls_in_time" in known and matching(stored.tensors, ".*temporal_"):
-        known["attention_type"] = "divided"
-    return known
+    inferred = _known(stored, "model")
+    if "cls_in_time" in inferred and matching(stored.tensors, ".*temporal_"):
+        inferred["attention_type"] = "divided"
+    return inferred
 
 
 def refuse_other_settings(
@@ -207,7 +207,7 @@ def refuse_other_settings(
         raise ValueError(f"it was trained with other settings: set {flags(other)}, {otherwise}")
 
     if "scope" in trained_with and "ratio" not in trained_with:
-        counts = ", ".join(str(count) for count in sorted(read_yaml(TABLE)["sources"]["xvit"]["classes"]))
+        counts = ", ".join(str(count) for count in sorted(read_yaml(RELEASES_FILE)["sources"]["xvit"]["classes"]))
         unknown = f"X-ViT's releases have {counts} classes, these weights {number_of_classes(stored.tensors)}"
         advice = "set them as in training, with --model.weights_settings ignore"
         raise ValueError(f"{unknown}: their ratio and segments are not known; {advice}")

@@ -7,7 +7,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.api import cost
 from lit_video.modules import TimeSformer, XViT
-from lit_video.network.cost import agrees, count, published, value
+from lit_video.network.cost import agrees, count_params_and_macs, published, value
 from lit_video.tables.reading import read_table
 from lit_video.training.costs import count_published
 from tests.conftest import EXPERIMENTS, FOUR_SKILLS
@@ -75,7 +75,7 @@ def test_joint_attention_costs_what_its_formula_gives(frames, side):
     d, patches = 192, frames * (side // 16) ** 2
     n = 1 + patches
     layer = 12 * n * d**2 + 2 * n**2 * d  # projections and MLP; scores and their products with the values
-    assert count(network, frames, side)[1] == patches * 768 * d + 12 * layer + d * 400
+    assert count_params_and_macs(network, frames, side)[1] == patches * 768 * d + 12 * layer + d * 400
 
 
 def test_the_exact_window_costs_three_times_the_attention_products_inside_the_clip():
@@ -85,7 +85,7 @@ def test_the_exact_window_costs_three_times_the_attention_products_inside_the_cl
     )
     pairs = 3 * frames - 2  # the first and the last frame have one neighbour
     extra = 12 * 2 * n * n * d * (pairs - frames)
-    assert count(exact, frames, 64)[1] - count(mixing, frames, 64)[1] == extra
+    assert count_params_and_macs(exact, frames, 64)[1] - count_params_and_macs(mixing, frames, 64)[1] == extra
 
 
 def test_prints_every_source_and_every_model_as_json(capsys, monkeypatch):

@@ -18,7 +18,7 @@ from lit_video.datamodules import VideoFolder
 from lit_video.datamodules.inspection import data_digest
 from lit_video.datamodules.manifest import Manifest, write_rows
 from lit_video.datamodules.preparation import Encoding, prepare_folder
-from lit_video.datamodules.probe import VideoInfo, pack, unpack
+from lit_video.datamodules.probe import VideoInfo, packed_table, unpacked_table
 from lit_video.utils.files import is_video
 from lit_video.video.decoding import decode, forget_tables, frame_table
 from tests.commands.conftest import one_line
@@ -110,7 +110,7 @@ def test_the_digest_is_that_of_a_copy_and_of_the_listing_and_differs_for_other_l
 @pytest.mark.parametrize("name", [name for name, file in BAD_FILES.items() if file.num_frames])
 def test_a_packed_table_is_the_table(name, tmp_path):
     path = build(tmp_path, [name])[name]
-    assert unpack(json.loads(json.dumps(pack(frame_table(path))))) == frame_table(path)
+    assert unpacked_table(json.loads(json.dumps(packed_table(frame_table(path))))) == frame_table(path)
 
 
 @pytest.mark.parametrize("bytes_", [251, 255])
@@ -140,7 +140,11 @@ def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_t
     forget_tables()
     for path in root.rglob("*.m[pk]*"):
         if path.parent.name in "ab":
-            assert frame_table(path) == stored(path) == unpack(rows(root)[path.relative_to(root).as_posix()]["table"])
+            assert (
+                frame_table(path)
+                == stored(path)
+                == unpacked_table(rows(root)[path.relative_to(root).as_posix()]["table"])
+            )
     write(root / "val/b/1.mp4", num_frames=5)
     assert stored(root / "val/b/1.mp4") is None
 

@@ -12,7 +12,7 @@ from lit_video import __main__
 from lit_video.__main__ import main
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
-from lit_video.own_videos.finding import find_videos
+from lit_video.own_videos.finding import find_own_videos
 from lit_video.utils.figures import content_of, short
 from lit_video.utils.files import write_table
 from tests.checkpoints import untrained
@@ -66,7 +66,7 @@ def test_pictures_and_features_are_written(made, predict, tmp_path):
 def test_a_terminal_of_any_encoding_gets_the_name(monkeypatch, tmp_path, encoding, shown):
     screen = (tmp_path / "screen").open("w", encoding=encoding)
     monkeypatch.setattr("sys.stdout", screen)
-    replaced = {"main": lambda words: print(NAME), "prepare": lambda: None}
+    replaced = {"main": lambda words: print(NAME), "set_up_process": lambda: None}
     for name, replacement in replaced.items():
         monkeypatch.setattr(__main__, name, replacement)
     with pytest.raises(SystemExit):
@@ -79,9 +79,9 @@ def test_own_videos_are_found_by_folders_and_by_the_list_of_them(made, tmp_path)
     for folder in ("a", FOLDER):
         (tmp_path / "videos" / folder).mkdir(parents=True)
         shutil.copy(made / NAME, tmp_path / "videos" / folder / NAME)
-    found = find_videos(tmp_path / "videos")
+    found = find_own_videos(tmp_path / "videos")
     assert [video.path for video in found.videos] == [f"a/{NAME}", f"{FOLDER}/{NAME}"]
     rows = [("path", "label"), *((video.path, video.label) for video in found.videos)]
     write_table(tmp_path / "videos/list.csv", rows)
-    again = find_videos(tmp_path / "videos/list.csv")
+    again = find_own_videos(tmp_path / "videos/list.csv")
     assert [(video.path, video.label) for video in again.videos] == rows[1:]

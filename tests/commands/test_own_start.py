@@ -15,7 +15,7 @@ import lit_video
 from lit_video.__main__ import main
 from lit_video.api import finetune
 from lit_video.network.transformer import VideoTransformer
-from lit_video.own_videos.starts import VIDEOS
+from lit_video.own_videos.starts import DEFAULT_WEIGHTS
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import Release
@@ -79,8 +79,8 @@ def hub(tmp_path, monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)  # read once, when it is imported
     monkeypatch.setattr("lit_video.weights.hub.WAIT", 60)  # enough on a loaded machine
-    release = Release(VIDEOS, SETTINGS, None, REPOSITORY, {})
-    monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {VIDEOS: release})
+    release = Release(DEFAULT_WEIGHTS, SETTINGS, None, REPOSITORY, {})
+    monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {DEFAULT_WEIGHTS: release})
     server.folder = tmp_path / "published"
     yield server
     server.shutdown()
@@ -139,7 +139,7 @@ def image(hub, monkeypatch):
 
 @pytest.mark.slow
 def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_this_process, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("lit_video.own_videos.sizing.FEWEST", 0)  # on a machine of any speed
+    monkeypatch.setattr("lit_video.own_videos.sizing.FEWEST_EPOCHS", 0)  # on a machine of any speed
     command = ["compare", "rooms", "--schemes", "xvit,divided,vivit2", "--seeds", "0", "--minutes", "0.01"]
     # a learning rate that leaves the starting weights as they are
     command += ["--trainer.logger=false", "--trainer.max_epochs=1", "--model.optimization.lr=1e-12"]
@@ -195,7 +195,7 @@ def test_without_a_network_training_is_from_scratch(how, command, hub, image, vi
     else:
         monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *given, **options: time.sleep(5))
     assert main([*command, "rooms", "--minutes", "0.01"]) == FAILED
-    name = VIDEOS if command == ["finetune"] else IMAGE
+    name = DEFAULT_WEIGHTS if command == ["finetune"] else IMAGE
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "from scratch" in line and name in line]
     reasons = {"offline": "HF_HUB_OFFLINE is set", "a silent name server": "in 0.3 s"}
     assert reasons[how] in line and f"lit_video weights fetch {name}" in line

@@ -9,7 +9,7 @@ from lit_video.__main__ import main
 from lit_video.datamodules import VideoCSV, VideoFolder
 from lit_video.datamodules.checks import refuse_copies
 from lit_video.errors import UserError
-from lit_video.own_videos.dividing import Groups, divide, find_groups, folds, refuse_contradictions, with_copies
+from lit_video.own_videos.dividing import Groups, assign_splits, find_groups, folds, refuse_equal_files, with_copies
 from lit_video.own_videos.finding import OwnVideo
 from lit_video.video.content import copies
 from tests.video.made import write
@@ -99,7 +99,7 @@ def test_copies_are_one_group_in_folds_and_splits():
     contents = [f"{video.label}{i % 12 // 2}" for i, video in enumerate(videos)]
     groups = with_copies(find_groups(videos), contents)
     assert "12 videos with the bytes of another stay with it" in groups.reason
-    for divided in (folds(videos, groups.names)[0], divide(videos, groups.names)[0]):
+    for divided in (folds(videos, groups.names)[0], assign_splits(videos, groups.names)[0]):
         assert len({*zip(contents, (video.split for video in divided), strict=True)}) == 12
     # groups that share a copy become one
     joined = with_copies(Groups(["x", "x", "y", "z"], ""), ["", "1", "1", ""]).names
@@ -109,7 +109,7 @@ def test_copies_are_one_group_in_folds_and_splits():
 
 def test_copies_in_two_classes_or_given_splits_are_refused():
     with pytest.raises(UserError, match=r"1 file in two classes, by content \(b/2.mp4 is a/1.mp4\)"):
-        refuse_contradictions(own(["a/1.mp4", "b/2.mp4", "b/3.mp4"]), ["1", "1", ""])
+        refuse_equal_files(own(["a/1.mp4", "b/2.mp4", "b/3.mp4"]), ["1", "1", ""])
     with pytest.raises(UserError, match="2 files in two splits"):
-        refuse_contradictions(own(["a/1", "a/2", "a/3"], ["train", "test", "val"]), ["1", "1", "1"])
-    refuse_contradictions(own(["a/1", "a/2", "b/3"], ["train", "train", "test"]), ["1", "1", ""])
+        refuse_equal_files(own(["a/1", "a/2", "a/3"], ["train", "test", "val"]), ["1", "1", "1"])
+    refuse_equal_files(own(["a/1", "a/2", "b/3"], ["train", "train", "test"]), ["1", "1", ""])

@@ -10,7 +10,7 @@ from lit_video.__main__ import main
 from lit_video.datamodules import Dense, DenseStride, VideoCSV, VideoFolder
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
-from lit_video.own_videos.finding import find_videos
+from lit_video.own_videos.finding import find_own_videos
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import frame_table
@@ -61,7 +61,7 @@ def test_folders_of_systems_are_no_classes_and_folders_no_videos(root, tmp_path,
     assert [len(data.records(split)) for split in ("train", "val")] == [2, 1]
     said = capsys.readouterr().err
     assert "1 of the classes without a video" in said and "walk" in said and name not in said
-    own = find_videos(root)
+    own = find_own_videos(root)
     assert own.class_names == ["run", "walk"] and len(own.videos) == 5
 
 
@@ -77,7 +77,7 @@ def test_an_accent_is_one_class_however_it_is_spelled_and_case_twins_are_said(ro
     assert data.class_names == ["Run", "café", "run"]
     assert [len(data.records(split)) for split in ("train", "val", "test")] == [4, 3, 3]
     assert "Run and run" in capsys.readouterr().err
-    own = find_videos(root)
+    own = find_own_videos(root)
     assert own.class_names == data.class_names
     rows = [
         f"train/{normalize('NFC', 'café')}/{normalize('NFC', 'é')}.mp4,{normalize('NFD', 'café')}",

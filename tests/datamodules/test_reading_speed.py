@@ -7,7 +7,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.datamodules import reading_speed
-from lit_video.datamodules.reading_speed import CLIPS, NUM_FRAMES, SAMPLE, Speed, clips_of, sample_of
+from lit_video.datamodules.reading_speed import CLIPS_PER_VIDEO, NUM_FRAMES, SAMPLE, Speed, clips_of, sample_of
 from lit_video.video.decoding import frame_table
 from tests.video.made import write
 
@@ -40,7 +40,7 @@ def test_some_videos_of_all_parts_of_a_folder_are_measured(tmp_path, capsys, mon
     assert re.fullmatch(LINE, first)[3] == "3"
     names = [Path(name) for name in ("0", "2", "4")]
     expected = {tmp_path / f"src/{name}.avi" for name in names} | {tmp_path / f"dst/{name}.mp4" for name in names}
-    assert set(read) == expected and len(read) == len(expected) * CLIPS
+    assert set(read) == expected and len(read) == len(expected) * CLIPS_PER_VIDEO
 
     assert main(["data", "prepare", str(tmp_path / "src"), str(tmp_path / "dst")]) == 1
     assert not re.match(LINE, capsys.readouterr().out)  # nothing is left to decide
@@ -52,7 +52,7 @@ def test_clips_cover_a_video_and_stay_in_it(tmp_path, count):
     write(path, num_frames=count)
     clips = clips_of(path)
     assert frame_table(path).count == count
-    assert len(clips) == CLIPS and {len(clip) for clip in clips} == {NUM_FRAMES}
+    assert len(clips) == CLIPS_PER_VIDEO and {len(clip) for clip in clips} == {NUM_FRAMES}
     assert clips[0][0] == 0 and max(map(max, clips)) < count
     assert count < NUM_FRAMES or clips[-1][-1] == count - 1
 

@@ -8,7 +8,7 @@ from lit_video.attention import Grid, Joint, ZeroLinear
 from lit_video.modules import ViViT
 from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
-from lit_video.network.style import FLAX, TIMM
+from lit_video.network.style import FLAX_STYLE, TIMM_STYLE
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize, encoder
 from lit_video.network.vivit import vivit
@@ -75,7 +75,7 @@ def check_xavier(network, part):
     assert {"qkv", "proj", "fc1", "fc2"} <= names
 
 
-@pytest.mark.parametrize(("style", "factor"), [(FLAX, 1.0), (TIMM, 2.0)])
+@pytest.mark.parametrize(("style", "factor"), [(FLAX_STYLE, 1.0), (TIMM_STYLE, 2.0)])
 def test_a_kept_branch_is_divided_by_its_probability_in_timm_s_style_only(style, factor):
     torch.manual_seed(0)
     _, block = encoder(ViTSize(16, 2, 2), lambda i: Joint(16, 2), drop_path_rate=0.5, style=style)

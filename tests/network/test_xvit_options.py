@@ -6,7 +6,7 @@ import torch
 from lit_video.attention import Grid, Mixing, MixingPlan
 from lit_video.modules import XViT
 from lit_video.network.block import MLP, Block
-from lit_video.network.cost import count
+from lit_video.network.cost import count_params_and_macs
 from lit_video.network.patches import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import chosen_layers, xvit
@@ -124,7 +124,7 @@ def test_count_is_that_of_a_layer_counted_by_hand():
     tokens = 1 + patches
     per_layer = tokens * width * 3 * width + 2 * tokens * tokens * heads_sum + tokens * width * width * (1 + 4 + 4)
     expected = frames * (patches * 3 * 8 * 8 * width + 3 * per_layer + width * 5)
-    parameters, multiply_adds = count(model.network.float(), frames, 16)
+    parameters, multiply_adds = count_params_and_macs(model.network.float(), frames, 16)
     assert multiply_adds == expected
     assert parameters == sum(p.numel() for p in model.parameters())
     assert all(p.device.type == "cpu" for p in model.parameters())

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lit_video.datamodules.probe import VideoInfo
-from lit_video.own_videos.budget import duration, length, other_orders
+from lit_video.own_videos.budget import duration_in_words, length, other_orders
 from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, nested, sizes
 from lit_video.own_videos.starts import SCRATCH, Start
 
@@ -136,7 +136,7 @@ def test_the_sizes_to_choose_from_are_what_the_videos_have(videos, training, mac
     ("rate", "minutes", "said"), [(1, 1, "24 minutes, not the 1"), (10, 2, "2 minutes"), (1e5, 0.1, "1 minute")]
 )
 def test_the_time_that_training_takes_is_said_before_it_starts(rate, minutes, said):
-    line = duration(rate, 100, 10, minutes=minutes)
+    line = duration_in_words(rate, 100, 10, minutes=minutes)
     assert line.startswith(f"This takes about {said}") and ("--minutes" in line) == ("not" in said)
 
 

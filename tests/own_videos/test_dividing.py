@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.own_videos.dividing import divide, find_groups, fold_names, folds, held_out, limits, without_rare
+from lit_video.own_videos.dividing import assign_splits, find_groups, fold_names, folds, held_out, limits, without_rare
 from lit_video.own_videos.finding import OwnVideo
 
 
@@ -151,7 +151,7 @@ def test_classes_have_equal_shares_and_groups_are_whole(grouped, walks, test, va
     sizes = {"walk": walks, "sit": walks // 2, "fall": walks // 2}
     videos = named((label, f"{i}") for label, count in sizes.items() for i in range(count))
     groups = [f"g{i % 10}" for i in range(len(videos))] if grouped else None
-    divided, how = divide(videos, groups)
+    divided, how = assign_splits(videos, groups)
     assert "chosen at random" in how and ("too few to choose" in how) == (not val) == ("validation" not in how)
     shares = defaultdict(Counter)
     for video in divided:
@@ -161,7 +161,7 @@ def test_classes_have_equal_shares_and_groups_are_whole(grouped, walks, test, va
         assert shares["val"][label] == pytest.approx(val * count, abs=4 if grouped else 2)
     if groups:
         assert len({*zip(groups, (video.split for video in divided), strict=True)}) == 10, "each group in one split"
-    assert divide(videos, groups)[0] == divided
+    assert assign_splits(videos, groups)[0] == divided
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_classes_have_equal_shares_and_groups_are_whole(grouped, walks, test, va
 def test_given_splits_are_kept(given, expected):
     counts = {"train": 20, "val": 10, "test": 10}
     videos = [OwnVideo(f"{s}{i}.mp4", "ab"[i % 2], s) for s in given for i in range(counts[s])]
-    divided, _ = divide(videos, None)
+    divided, _ = assign_splits(videos, None)
     assert Counter(video.split for video in divided) == expected
     tested = {video.path for video in divided if video.split == "test"}
     assert tested == {video.path for video in videos if video.split == given[-1]}
@@ -185,9 +185,9 @@ def test_given_splits_are_kept(given, expected):
 def test_training_videos_alone_are_divided_as_if_no_split_were_given(number):
     """Divide them, or the test videos would choose the checkpoint."""
     videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], "train") for i in range(number)]
-    divided, how = divide(videos, None)
+    divided, how = assign_splits(videos, None)
     free = [replace(video, split=None) for video in videos]
-    assert (divided, how) == divide(free, None) and "chosen at random" in how
+    assert (divided, how) == assign_splits(free, None) and "chosen at random" in how
     assert not held_out(videos) and {video.split for video in divided} >= {"train", "test"}
 
 
@@ -195,14 +195,16 @@ def test_splits_and_classes_without_training_videos_are_refused():
     videos = [OwnVideo(f"{s}{i}.mp4", "ab"[i % 2], s) for s in ("val", "test") for i in range(10)]
     for given, named in ((videos[:10], "val"), (videos, "test or val")):
         with pytest.raises(UserError, match=f"all videos are of the split {named}; give training"):
-            divide(given, None)
+            assign_splits(given, None)
     trained = [replace(video, split="train") for video in videos[10:]]
     for split in ("val", "test"):
         with pytest.raises(UserError, match="class 'c' has test videos, but none to train"):
-            divide([*trained, *(replace(v, split=split) for v in videos[:10]), OwnVideo("c.mp4", "c", split)], None)
+            assign_splits(
+                [*trained, *(replace(v, split=split) for v in videos[:10]), OwnVideo("c.mp4", "c", split)], None
+            )
     one = [OwnVideo(f"{label}/{split}.mp4", label, split) for label in "abc" for split in ("train", "test")]
     with pytest.raises(UserError, match="every class has one video to train and to validate"):
-        divide(one, None)
+        assign_splits(one, None)
 
 
 def test_rare_classes_are_left_out_by_name():

@@ -6,7 +6,7 @@ import pytest
 
 from lit_video.datamodules import VideoCSV
 from lit_video.errors import UserError
-from lit_video.own_videos.finding import find_videos
+from lit_video.own_videos.finding import find_own_videos
 
 
 def touch(root, *paths):
@@ -17,25 +17,25 @@ def touch(root, *paths):
 
 def test_class_folders(tmp_path):
     touch(tmp_path, "walk/b.mp4", "walk/a.MKV", "sit/c.webm", "sit/notes.txt", "sit/more/d.mp4", ".git/e.mp4")
-    found = find_videos(tmp_path)
+    found = find_own_videos(tmp_path)
     assert [(video.path, video.label, video.split) for video in found.videos] == [
         ("sit/c.webm", "sit", None),
         ("walk/a.MKV", "walk", None),
         ("walk/b.mp4", "walk", None),
     ]
     assert found.unused == {".txt": 1, ".mp4 in sit/": 1}
-    assert found.found == "class folders"
+    assert found.where == "class folders"
 
 
 @pytest.mark.parametrize("column", ["subset", "Usage"])
 def test_a_table_with_other_names_of_columns(column, tmp_path):
     lines = f"Filename;Category;{column};who\na.mp4;walk;training;x\nb.mp4;sit;dev;y\n"
     (tmp_path / "labels.csv").write_text(lines)
-    found = find_videos(tmp_path)
+    found = find_own_videos(tmp_path)
     read = [(video.path, video.label, video.split) for video in found.videos]
     assert read == [("a.mp4", "walk", "train"), ("b.mp4", "sit", "val")]
     assert found.videos[0].columns["who"] == "x"
-    assert found.found == "labels.csv"
+    assert found.where == "labels.csv"
 
 
 LISTS = {  # tables without a header: their lines, and the labels
@@ -53,7 +53,7 @@ def test_lists_are_read_as_video_csv_reads_them(name, ending, tmp_path):
     touch(tmp_path, "walk/a.mp4", "walk/b.mp4", "sit/c.webm")
     lines, labels = LISTS[name]
     (tmp_path / f"videos{ending}").write_text(lines)
-    found = find_videos(tmp_path / f"videos{ending}")
+    found = find_own_videos(tmp_path / f"videos{ending}")
     assert [(video.path, video.label) for video in found.videos] == [
         *zip(("walk/a.mp4", "walk/b.mp4", "sit/c.webm"), labels, strict=True)
     ]
@@ -69,7 +69,7 @@ def test_a_list_for_each_split_is_found_by_its_name(train, other, labels, tmp_pa
     rows = [f"{label}/{i}.avi {number}" for number, label in enumerate(("walk", "sit")) for i in range(3)]
     (tmp_path / f"{train}.txt").write_text("\n".join(rows))
     (tmp_path / f"{other}.txt").write_text("walk/3.avi 0\nsit/3.avi 1\n" if labels else "walk/3.avi\nsit/3.avi\n")
-    found = find_videos(tmp_path)
+    found = find_own_videos(tmp_path)
     assert found.class_names == (["0", "1"] if labels else ["sit", "walk"])
     assert {video.split for video in found.videos} == {"train", "val" if other.startswith("val") else "test"}
     assert len(found.videos) == 8
@@ -80,14 +80,14 @@ def test_backslashes_are_named_as_what_is_wrong(tmp_path):
     (tmp_path / "train.csv").write_text("path,label\nwalk\\a.mp4,walk\nsit\\b.mp4,sit\n")
     (tmp_path / "val.csv").write_text("path,label\nwalk\\a.mp4,walk\n")
     with pytest.raises(UserError, match=r"line 2, column path: .* write / for the backslashes"):
-        find_videos(tmp_path)
+        find_own_videos(tmp_path)
     with pytest.raises(UserError, match=r"2 of 2 train videos are missing .* write / for the backslashes"):
         VideoCSV(root=str(tmp_path)).check()
 
 
 def test_columns_that_name_splits_do_not_matter_in_the_table_of_one_split(tmp_path):
     (tmp_path / "train.csv").write_text("path,label,split,subset\na.mp4,walk,val,train\nb.mp4,sit,1,train\n")
-    assert [video.split for video in find_videos(tmp_path).videos] == ["train", "train"]
+    assert [video.split for video in find_own_videos(tmp_path).videos] == ["train", "train"]
 
 
 def test_a_table_outside_of_a_folder_and_absolute_paths(tmp_path):
@@ -96,17 +96,19 @@ def test_a_table_outside_of_a_folder_and_absolute_paths(tmp_path):
     table = tmp_path / "tables" / "all.csv"
     table.parent.mkdir()
     table.write_text(f"path,label\n{tmp_path / 'videos/a.mp4'},walk\n../videos/more/b.mp4,sit\n")
-    found = find_videos(table)
-    assert (found.root, found.found) == (tmp_path / "videos", "all.csv")
+    found = find_own_videos(table)
+    assert (found.root, found.where) == (tmp_path / "videos", "all.csv")
     assert [video.path for video in found.videos] == ["a.mp4", "more/b.mp4"]
     table.write_text("path,label\na.mp4,walk\nb.mp4,sit\n")
-    assert find_videos(table).root == table.parent
+    assert find_own_videos(table).root == table.parent
 
 
 def test_class_folders_beside_a_table_that_is_none_of_videos(tmp_path):
     touch(tmp_path, "walk/a.mp4", "sit/b.mp4")
     (tmp_path / "notes.csv").write_text("id,label\n1,walk\n")
-    assert "not used: notes.csv begins with 'id, label'; needs a first line with path" in find_videos(tmp_path).found
+    assert (
+        "not used: notes.csv begins with 'id, label'; needs a first line with path" in find_own_videos(tmp_path).where
+    )
 
 
 TIMED = "path,label,start_frame,end_frame\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
@@ -144,19 +146,19 @@ def test_mistakes(files, message, tmp_path):
         touch(tmp_path, name)
         (tmp_path / name).write_text(text)
     with pytest.raises(UserError) as error:
-        find_videos(tmp_path)
+        find_own_videos(tmp_path)
     assert message in str(error.value)
 
 
 def test_a_pipe_in_place_of_a_table_is_not_opened(tmp_path):
     os.mkfifo(tmp_path / "labels.csv")
     with pytest.raises(UserError, match="holds no file: no video"):
-        find_videos(tmp_path)
+        find_own_videos(tmp_path)
 
 
 def test_whole_numbers_with_a_point_are_classes_by_size(tmp_path):
     (tmp_path / "labels.csv").write_text("path,label\na.mp4,0.0\nb.mp4,10.0\nc.mp4,2.0\n")
-    assert find_videos(tmp_path).class_names == ["0.0", "2.0", "10.0"]
+    assert find_own_videos(tmp_path).class_names == ["0.0", "2.0", "10.0"]
 
 
 @pytest.mark.parametrize(
@@ -182,8 +184,8 @@ def test_whole_numbers_with_a_point_are_classes_by_size(tmp_path):
 )
 def test_a_folder_is_a_split_or_a_class_by_what_it_holds(paths, found, splits, unused, tmp_path):
     touch(tmp_path, *(f"{path}.mp4" for path in paths))
-    there = find_videos(tmp_path)
-    assert (there.found, there.unused) == (found, unused)
+    there = find_own_videos(tmp_path)
+    assert (there.where, there.unused) == (found, unused)
     assert len({video.split for video in there.videos} - {None}) == splits
 
 
@@ -192,7 +194,7 @@ def test_a_list_of_videos_needs_no_header_and_other_files_are_named(name, tmp_pa
     touch(tmp_path, "v/a.mp4", "v/b.mp4", "v/c.mp4")
     (tmp_path / name).write_text("v/a.mp4 10\nv/b.mp4 9\n")
     (tmp_path / "notes.txt").write_text("of yesterday\n")
-    found = find_videos(tmp_path)
+    found = find_own_videos(tmp_path)
     assert [(video.path, video.label) for video in found.videos] == [("v/a.mp4", "10"), ("v/b.mp4", "9")]
     assert (found.class_names, found.unused) == (["9", "10"], {".mp4": 1, ".txt": 1})
 
@@ -200,9 +202,9 @@ def test_a_list_of_videos_needs_no_header_and_other_files_are_named(name, tmp_pa
 def test_each_split_has_a_table_and_a_second_one_is_named(tmp_path):
     for name in ("train", "val", "validation", "eval"):
         (tmp_path / f"{name}.csv").write_text(f"path,label\n{name}1.mp4,a\n{name}2.mp4,b\n")
-    found = find_videos(tmp_path)
+    found = find_own_videos(tmp_path)
     assert [video.split for video in found.videos] == ["train", "train", "val", "val"]
-    assert (found.found, found.unused) == ("train.csv, val.csv", {".csv": 2})
+    assert (found.where, found.unused) == ("train.csv, val.csv", {".csv": 2})
 
 
 @pytest.mark.parametrize("link", ["test", "test/a/1.mp4", "test/b/1.mp4"])
@@ -211,4 +213,4 @@ def test_a_file_that_is_there_twice_by_a_link_is_refused(link, tmp_path):
     (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / link).symlink_to(tmp_path / "train" / ("" if link == "test" else "a/1.mp4"))
     with pytest.raises(UserError, match=r"test/./1.mp4: is the same file as .*train/a/1.mp4; keep one of them"):
-        find_videos(tmp_path)
+        find_own_videos(tmp_path)

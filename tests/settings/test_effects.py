@@ -10,7 +10,7 @@ from lit_video import datamodules, modules
 from lit_video.datamodules.drawn_videos import DrawnVideos
 from lit_video.network.vit import ViTSize
 from lit_video.settings.differences import FOLDERS, FREE, TESTS
-from lit_video.settings.effects import DATA, MODEL, RUN, data_keys, model_keys
+from lit_video.settings.effects import DATA, MODEL, RUN_KEYS, data_keys, model_keys
 from lit_video.training import cli
 
 
@@ -56,10 +56,10 @@ def test_the_list_is_that_of_the_signatures(listed, package, base):
 
 
 def test_settings_of_an_experiment_are_those_of_the_command_line():
-    assert sorted(sum(RUN.values(), ())) == sorted(name for name, *_ in cli.RUN_SETTINGS)
+    assert sorted(sum(RUN_KEYS.values(), ())) == sorted(name for name, *_ in cli.RUN_SETTINGS)
 
 
 def test_no_setting_begins_with_the_name_of_another_that_a_run_may_change():
-    names = {*model_keys(*MODEL), *data_keys(*DATA), *sum(RUN.values(), ())}
+    names = {*model_keys(*MODEL), *data_keys(*DATA), *sum(RUN_KEYS.values(), ())}
     changing = {*FREE, *FOLDERS, *TESTS} & names
     assert not {(one, other) for one in changing for other in names - {one} if other.startswith(one)}

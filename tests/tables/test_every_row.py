@@ -21,7 +21,7 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.engine.global_batch import accumulation, check_scaling
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
-from lit_video.network.cost import count, value
+from lit_video.network.cost import count_params_and_macs, value
 from lit_video.runs.folder import RUN
 from lit_video.tables.reading import read_table
 from lit_video.training.check import checked_row
@@ -241,7 +241,7 @@ def check_cost(built, row, part):
     settings = {key: value for key, value in built.model.hparams.items() if key not in ("optimization", "weights")}
     key = json.dumps([type(built.model).__name__, data.num_frames, data.test_image_size, settings], default=str)
     if key not in COUNTED:
-        COUNTED[key] = count(built.model, data.num_frames, data.test_image_size)
+        COUNTED[key] = count_params_and_macs(built.model, data.num_frames, data.test_image_size)
     params, macs = COUNTED[key]
     papers = read_table(part.files).row(row.name)
     if part.recipe == "released" and clip_of(row) != clip_of(papers):

@@ -6,7 +6,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.inference.predict import load
-from lit_video.network.cost import count
+from lit_video.network.cost import count_params_and_macs
 from lit_video.runs.finished import read_finished, remarks
 from tests.training.broken_copy import broken_copy, listed
 
@@ -40,7 +40,9 @@ def test_broken_videos_are_listed_and_a_finished_run_is_not_skipped_for_other_la
     assert status == 0
     run = read_finished(run_dir)
     assert (run.result.test_videos, run.result.test_broken) == (6, 2)
-    assert run.result.gmacs == pytest.approx(count(load(run_dir).model, 4, 32)[1] / 1e9), "of a view of the test"
+    assert run.result.gmacs == pytest.approx(count_params_and_macs(load(run_dir).model, 4, 32)[1] / 1e9), (
+        "of a view of the test"
+    )
     assert " on 6 videos, 2 test videos left out, " in out
     rows = listed(run_dir)
     assert sorted(row["split"] for row in rows) == ["test", "test", "train"]

@@ -68,7 +68,7 @@ def test_a_damaged_frame_breaks_the_clips_that_need_it_and_no_others(videos):
 
 
 def test_what_does_not_fit_into_memory_together_is_decoded_clip_by_clip(videos, monkeypatch):
-    monkeypatch.setattr(module, "TOGETHER", 48 * 64 * 3 * 4)
+    monkeypatch.setattr(module, "MOST_DECODED_BYTES", 48 * 64 * 3 * 4)
     counted = Counted()
     batches, alone = samples(videos, counted)
     assert len(counted.asked) == 24

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.datamodules.probe import probe, unpack
+from lit_video.datamodules.probe import probe, unpacked_table
 from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, forget_tables, frame_table
@@ -89,7 +89,7 @@ def test_lost_packets_spoil_their_group_of_pictures(streams, tmp_path, name, los
     assert "s without a frame at" in probe(path, "x", every_frame=False).gap
     info = probe(path, "x", every_frame=True)
     assert info.status == "damaged"
-    assert {*unpack(info.table).damaged} >= {*refusals}
+    assert {*unpacked_table(info.table).damaged} >= {*refusals}
 
 
 @pytest.mark.parametrize("name", sorted(STREAMS.keys() - SILENT))
@@ -218,7 +218,7 @@ def test_damage_that_only_the_decoder_sees_spoils_the_group_and_what_is_decoded_
     with pytest.raises(DecodeError, match=r"frame 6 .* damaged, says the decoder"):
         next(shown)
     info = probe(path, "x", every_frame=True)
-    assert (info.status, info.damaged, [*unpack(info.table).damaged]) == ("damaged", 15, [*range(15)])
+    assert (info.status, info.damaged, [*unpacked_table(info.table).damaged]) == ("damaged", 15, [*range(15)])
 
 
 def test_prepare_makes_no_sound_video_of_a_damaged_one(streams, tmp_path, capsys):
@@ -257,7 +257,11 @@ def consumers(whole, folder, kind, seed):
     forget_tables()
     found, refused = served(path, whole)
     wrong = {i for i, right in found.items() if not right}
-    return bool(refused) or info.status != "ok", wrong, wrong - set(unpack(info.table).damaged if info.table else wrong)
+    return (
+        bool(refused) or info.status != "ok",
+        wrong,
+        wrong - set(unpacked_table(info.table).damaged if info.table else wrong),
+    )
 
 
 # seeds at which frames beside those that the decoder calls damaged were once served

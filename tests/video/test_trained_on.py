@@ -5,7 +5,7 @@ import os
 import pytest
 
 from lit_video.video.clips import VideoRecord
-from lit_video.video.trained_on import PART, PARTS, joined, said, seen, trained_on
+from lit_video.video.trained_on import PART, PARTS_READ, joined, overlap_in_words, seen, trained_on
 
 
 @pytest.fixture
@@ -32,7 +32,11 @@ def test_a_video_is_known_by_path_and_content(files):
     assert seen(known, [VideoRecord(files / "a.mp4", 0)]) == [True]
     both = joined(known, trained_on([VideoRecord(files / "b.mp4", 0)]), "", known)
     assert seen(both, [VideoRecord(files / "b.mp4", 0)]) == [True] and len(both) == 128
-    assert joined("", "") == "" and said([True, False, True]) == "2 of 3 trained on" and not said([False, None])
+    assert (
+        joined("", "") == ""
+        and overlap_in_words([True, False, True]) == "2 of 3 trained on"
+        and not overlap_in_words([False, None])
+    )
     with pytest.raises(ValueError):
         joined(known[:-4])
 
@@ -54,6 +58,6 @@ def test_little_of_a_file_is_read_and_nothing_of_one_that_is_known(files, monkey
     monkeypatch.setattr(os, "pread", lambda *where: read.append(where) or pread(*where))
     records = [VideoRecord(files / name, 0) for name in ("a.mp4", "b.mp4")]
     known = trained_on(records[:1])
-    assert [size for _, size, _ in read] == [PART] * PARTS
+    assert [size for _, size, _ in read] == [PART] * PARTS_READ
     both = trained_on(records, known)
-    assert len(read) == 2 * PARTS and both == trained_on(records)
+    assert len(read) == 2 * PARTS_READ and both == trained_on(records)

@@ -9,7 +9,7 @@ from lit_video.__main__ import main
 from lit_video.training.cli import CheckCLI
 from lit_video.utils.files import data_folder
 from lit_video.utils.yaml_files import read_yaml
-from lit_video.weights.hub import TABLE, Release, releases
+from lit_video.weights.hub import RELEASES_FILE, Release, releases
 from lit_video.weights.reading import StoredWeights
 from lit_video.weights.settings import refuse_other_settings
 from tests.commands.test_weights_settings import release as xvit_release
@@ -63,7 +63,7 @@ def known(tiny, tmp_path, monkeypatch):
     settings |= {"data.skills": ["drift", "zoom", "rotation", "meeting"], "model.scope": "full"}
     settings = {key: value for key, value in settings.items() if not key.startswith(("trainer", "model.size."))}
     monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path))
-    table = read_yaml(TABLE)
+    table = read_yaml(RELEASES_FILE)
     table["sources"]["xvit"]["classes"][8] = table["sources"]["xvit"]["classes"][174]
     monkeypatch.setattr("lit_video.weights.settings.read_yaml", lambda path: table)
     release = Release("tiny", settings, "https://nowhere.invalid/tiny.pyth", None, {"top1": 50.0})

@@ -11,7 +11,7 @@ from lit_video.datamodules.drawn.paths import NUMBER
 from lit_video.datamodules.drawn.sprites import Sprites
 from lit_video.datamodules.drawn.textures import HUES, Pixels, coloured, texture, two_colours
 
-KINDS = ("shape", "person", "chain", "pair")
+ACTOR_KINDS = ("shape", "person", "chain", "pair")
 TORUS = 1.2  # side of the torus over which actors travel, in sides of the picture
 SWAY = 0.3  # range of a sway about the middle, in sides of the picture
 ORBIT = 0.11  # radius of an orbit

@@ -24,7 +24,7 @@ EVENT = (0.7, 0.95)  # cycles of a swing in half a video
 DIRECTIONS = {"right": (1, 0), "down": (0, 1), "right and down": (1, 1), "right and up": (1, -1)}
 OPPOSITE = {"right": "left", "down": "up", "right and down": "left and up", "right and up": "left and down"}
 TURNS = {1: "clockwise", -1: "counterclockwise"}
-SIZES = {1: "growing", -1: "shrinking"}
+SIZE_CHANGES = {1: "growing", -1: "shrinking"}
 
 
 def pair(
@@ -58,8 +58,8 @@ def travelling() -> Motions:
                 travels=True,
             )
 
-        for sign, size in SIZES.items():
-            other = SIZES[-sign]
+        for sign, size in SIZE_CHANGES.items():
+            other = SIZE_CHANGES[-sign]
             nearing = [*tracks, Track("scale", sign=sign)]
             yield from pair(f"moves {name}, {size}", f"moves {back}, {other}", nearing, kinds=ANYONE, travels=True)
 
@@ -91,8 +91,8 @@ def turning() -> Motions:
             kinds=NOT_UPRIGHT,
         )
 
-    for sign, size in SIZES.items():
-        other = SIZES[-sign]
+    for sign, size in SIZE_CHANGES.items():
+        other = SIZE_CHANGES[-sign]
         tracks = [_orbit(), Track("scale", sign=sign)]
         yield from pair(f"orbits clockwise, {size}", f"orbits counterclockwise, {other}", tracks, kinds=ANYONE)
 

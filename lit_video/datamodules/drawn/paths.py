@@ -15,7 +15,7 @@ import numpy as np
 from lit_video.datamodules.drawing import Floats
 
 Wave = Literal["even", "swing"]
-Part = Literal["whole", "first", "second"]
+VideoPart = Literal["whole", "first", "second"]
 
 COORDINATES = (
     # every actor: place on a torus, sways and an orbit about the middle, angle, small turns, size
@@ -62,7 +62,7 @@ class Track:
     group: int = 0  # tracks of the same group above 0 share their first phase, so that they are coupled
     offset: float = 0.0  # phase before the group's
     multiple: int = 1  # cycles for one cycle of the group
-    part: Part = "whole"  # part of the video in which the coordinate moves
+    part: VideoPart = "whole"  # part of the video in which the coordinate moves
 
     def values(self, start: Floats, pace: float, progress: Floats) -> Floats:
         """Return the coordinate at each progress of the video, 0 to 1.

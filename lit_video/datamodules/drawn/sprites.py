@@ -57,7 +57,7 @@ class Sprites:
 RIPPLE = 0.14  # height of a ripple, as a share of the radius
 
 
-def put(canvas: Pixels, sprites: Sprites) -> None:
+def overlay(canvas: Pixels, sprites: Sprites) -> None:
     """Put sprites into frames ``(frames, 3, side, side)`` in place, from the back to the front.
 
     Sprites of one frame are put into every frame of the canvas.

@@ -9,12 +9,12 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from lit_video.datamodules.drawing import Rng
-from lit_video.datamodules.drawn.actors import ACTORS, KINDS, ROOM, Look, Pose, placed, positions
+from lit_video.datamodules.drawn.actors import ACTOR_KINDS, ACTORS, ROOM, Look, Pose, placed, positions
 from lit_video.datamodules.drawn.catalogue import CAMERAS, MOTIONS
 from lit_video.datamodules.drawn.contours import CONTOURS, cover
 from lit_video.datamodules.drawn.degradations import blurred, compressed, lit, noisy
 from lit_video.datamodules.drawn.paths import COORDINATES, SPEEDS, Motion, Track, move
-from lit_video.datamodules.drawn.sprites import Sprites, put
+from lit_video.datamodules.drawn.sprites import Sprites, overlay
 from lit_video.datamodules.drawn.textures import HUES, TEXTURES, Pixels, away_from, coloured, texture, two_colours
 
 ZOOM = 1.2  # the camera's largest magnification, and its smallest is the inverse
@@ -33,7 +33,7 @@ TASKS: dict[str, tuple[str, ...]] = {
     "motion": tuple(MOTIONS),
     "speed": tuple(SPEEDS),
     "camera": tuple(CAMERAS),
-    "form": (*CONTOURS, *KINDS[1:3]),  # a pair has a contour too
+    "form": (*CONTOURS, *ACTOR_KINDS[1:3]),  # a pair has a contour too
     "texture": TEXTURES,
     "hue": HUES,
 }
@@ -124,16 +124,16 @@ def draw_video(rng: Rng, labels: Labels, num_frames: int, *, side: int, degradat
     canvas = _background(rng, scene, zoom[seen], tilt=tilt[seen], tones=tones, side=side)
     behind, before = _still_things(rng, scene, side)
     for thing in behind:
-        put(canvas, thing.seen_from(zoom[seen], tilt[seen]))
+        overlay(canvas, thing.seen_from(zoom[seen], tilt[seen]))
     canvas = np.repeat(canvas, num_frames // len(canvas), 0)
 
     actor = ACTORS[labels.kind](rng, pose, look, side=side)
     extent = float((np.hypot(actor.x, actor.y) + actor.radius).max()) * ZOOM
     room = ROOM[labels.kind]
     for x, y in positions(rng, pose, travels=motion.travels, extent=extent, room=room):
-        put(canvas, placed(actor, x, y).seen_from(zoom, tilt))
+        overlay(canvas, placed(actor, x, y).seen_from(zoom, tilt))
     for thing in before:
-        put(canvas, thing.seen_from(zoom[seen], tilt[seen]))
+        overlay(canvas, thing.seen_from(zoom[seen], tilt[seen]))
 
     lit(rng, canvas, pose["light"], strength=degradation)
     blurred(rng, canvas, degradation)

@@ -28,7 +28,7 @@ SECTION_VIEWS = (
     views.mistakes,
     views.rows,
     views.time,
-    views.without,
+    views.rows_without_predictions,
 )
 
 

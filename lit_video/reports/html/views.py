@@ -16,7 +16,7 @@ from lit_video.reports.html.collect import Section
 from lit_video.reports.verdicts import Verdict
 from lit_video.runs.predictions import ORDERS, most_confused
 from lit_video.tables.rendering import measured_groups
-from lit_video.tables.time_use import NAMES, TimeUse, read_time_use
+from lit_video.tables.time_use import FRAME_ORDERS, TimeUse, read_time_use
 from lit_video.utils.colours import LIGHT
 
 SPLIT_NOUNS = {"val": "validation", "train": "training"}
@@ -53,18 +53,18 @@ def place(points: float) -> float:
     return 50 + copysign(50 * sqrt(min(abs(points), WIDEST) / WIDEST), points)
 
 
-def kind(one: Verdict) -> str:
+def kind(judged: Verdict) -> str:
     """Return a verdict's CSS classes."""
-    name = CSS_CLASSES.get(one.judgement, one.judgement.replace(" ", "-"))
-    return name if one.words == one.judgement else f"{name} one-seed"
+    name = CSS_CLASSES.get(judged.judgement, judged.judgement.replace(" ", "-"))
+    return name if judged.words == judged.judgement else f"{name} one-seed"
 
 
-def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
+def verdict(judged: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return a verdict for the page: a line per pair, with the positions of its interval and the paper's difference."""
     lines = []
-    pairs = one.claim.tested_pairs if one.differences else ()
-    for (first, second), paper, difference in zip_longest(pairs, one.claim.paper(), one.differences):
-        name = f"{_label(one, first)} vs {_label(one, second)}"
+    pairs = judged.claim.tested_pairs if judged.differences else ()
+    for (first, second), paper, difference in zip_longest(pairs, judged.claim.paper(), judged.differences):
+        name = f"{_label(judged, first)} vs {_label(judged, second)}"
         line = {"name": name, "paper": None, "found": difference, "low": None}
         if paper:
             line |= {"paper": paper[0] - paper[1], "paper_at": place(paper[0] - paper[1])}
@@ -76,21 +76,21 @@ def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
             }
         lines.append(line)
 
-    low, high = one.claim.bounds
+    low, high = judged.claim.bounds
     return {
-        "kind": kind(one),
-        "verdict": one,
+        "kind": kind(judged),
+        "verdict": judged,
         "lines": lines,
-        "within": None if one.claim.kind == "better" else (place(low), place(high)),
-        "table": labels.get(one.claim.table.name, ""),
-        "why": one.claim.follow_ups.get(one.scale, ""),
-        "follow_ups": [verdict(follow_up, labels) for follow_up in one.follow_ups],
+        "within": None if judged.claim.kind == "better" else (place(low), place(high)),
+        "table": labels.get(judged.claim.table.name, ""),
+        "why": judged.claim.follow_ups.get(judged.scale, ""),
+        "follow_ups": [verdict(follow_up, labels) for follow_up in judged.follow_ups],
     }
 
 
-def _label(one: Verdict, row: str) -> str:
+def _label(judged: Verdict, row: str) -> str:
     """Return a row's label; the name of a control that the table does not have."""
-    labels = {each.name: each.label for each in one.claim.table.rows}
+    labels = {table_row.name: table_row.label for table_row in judged.claim.table.rows}
     return labels.get(row, row)
 
 
@@ -102,8 +102,8 @@ def accuracy(section: Section) -> list[dict[str, Any]]:
     (kept,) = section.predictions[models[0]]
     facts = accuracy_facts(section.by_row[models[0]][0], kept)
     tasks = []
-    for task, each in kept.tasks.items():
-        tasks.append({"task": task, "facts": facts, "classes": class_lines(each)})
+    for task, answers in kept.tasks.items():
+        tasks.append({"task": task, "facts": facts, "classes": class_lines(answers)})
         facts = []  # shown with the first task only
     return tasks
 
@@ -125,16 +125,20 @@ def _class_losses(use: TimeUse) -> dict[str, Any]:
         return {"header": [], "body": []}
 
     orders = [order for order in ORDERS if order in use.orders]
-    changed = {order: {each.name: each for each in use.orders[order].classes} for order in orders}
+    changed = {}
+    for order in orders:
+        changed[order] = {loss.name: loss for loss in use.orders[order].classes}
+
     body = []
-    for each in decisive.classes[:NEED_TIME]:
-        if each.lost <= 0:
+    for loss in decisive.classes[:NEED_TIME]:
+        if loss.lost <= 0:
             break
-        accuracies = [f"{changed[order][each.name].changed:.0f}" for order in orders]
-        body.append([each.name, str(each.videos), f"{each.forward:.0f}", *accuracies, each.taken_for])
-    names = [f"{NAMES[order]} (%)" for order in orders]
+        accuracies = [f"{changed[order][loss.name].changed:.0f}" for order in orders]
+        body.append([loss.name, str(loss.videos), f"{loss.forward:.0f}", *accuracies, loss.taken_for])
+
+    names = [f"{FRAME_ORDERS[order]} (%)" for order in orders]
     return {
-        "header": ["class", "test videos", "right (%)", *names, f"with {NAMES[decisive.order]} taken for"],
+        "header": ["class", "test videos", "right (%)", *names, f"with {FRAME_ORDERS[decisive.order]} taken for"],
         "body": body,
     }
 
@@ -145,14 +149,14 @@ def rows(section: Section) -> dict[str, str] | None:
 
     shown = [*section.data.reported, *section.data.rows]
     papers = []
-    ours = []
+    measured = []
     for i, row in enumerate(shown):
         numbers = row.numbers(section.table.metric)
         if numbers.paper is not None:
             papers.append((i, numbers.paper, 0.0))
         if numbers.ours is not None:
-            ours.append((i, numbers.ours, numbers.std or 0.0))
-    sides = {side: values for side, values in (("paper", papers), ("ours", ours)) if values}
+            measured.append((i, numbers.ours, numbers.std or 0.0))
+    sides = {side: values for side, values in (("paper", papers), ("ours", measured)) if values}
     names = [row.label for row in shown]
     if len(names) < 2 or not sides or accuracy(section):
         return None
@@ -163,8 +167,10 @@ def groups(section: Section) -> list[dict[str, Any]]:
     """Draw accuracy by skill or group of classes, means over seeds."""
     from lit_video.inference.result_pictures import heat_map
 
-    found = measured_groups(section.data.rows)
-    return [{"title": each.title, "picture": drawn(heat_map(each), each.title)} for each in found]
+    pictures = []
+    for accuracies in measured_groups(section.data.rows):
+        pictures.append({"title": accuracies.title, "picture": drawn(heat_map(accuracies), accuracies.title)})
+    return pictures
 
 
 def curves(section: Section) -> list[dict[str, str]]:
@@ -199,7 +205,7 @@ def average(curves: Sequence[Points]) -> Points:
     for curve in curves:
         for epoch, value in dict(curve).items():
             values.setdefault(epoch, []).append(value)
-    return [(epoch, mean(each)) for epoch, each in sorted(values.items()) if len(each) == len(curves)]
+    return [(epoch, mean(of_curves)) for epoch, of_curves in sorted(values.items()) if len(of_curves) == len(curves)]
 
 
 def confusions(section: Section) -> list[dict[str, Any]]:
@@ -240,15 +246,15 @@ def matrix(counts: NDArray[np.int64], classes: Sequence[str], description: str) 
 
 def mistakes(section: Section) -> list[dict[str, Any]]:
     """Return each row's most confident mistakes, with thumbnails as a data URI; leave out rows of single folds."""
-    found = []
+    views = []
     for row, (shown, picture) in section.mistakes.items():
         if shown and row not in section.folds:
             uri = f"data:image/jpeg;base64,{b64encode(picture).decode()}"
-            found.append({"label": section.labels[row], "rows": shown, "picture": uri})
-    return found
+            views.append({"label": section.labels[row], "rows": shown, "picture": uri})
+    return views
 
 
-def without(section: Section) -> list[str]:
+def rows_without_predictions(section: Section) -> list[str]:
     """Return the labels of rows that lack the predictions of some run."""
-    known = {*section.predictions, *section.folds}
-    return [label for row, label in section.labels.items() if row not in known]
+    complete = {*section.predictions, *section.folds}
+    return [label for row, label in section.labels.items() if row not in complete]

@@ -19,7 +19,7 @@ _STREAMS = "h261 h263 h264 hevc vvc m4v mpegvideo mjpeg mjpeg_2000 vc1 vc1test a
 _OPTIONS = {"format_whitelist": ",".join(f"{_CONTAINERS} {_STREAMS}".split()), "protocol_whitelist": "file"}
 NO_VIDEO = "its content is no video: a playlist, a text, a picture, or a format that is not read"
 # a file with less than this share of its announced bytes is truncated; FFmpeg has the same share for ASF
-WHOLE = {"matroska": 1.0, "asf": 0.95}
+WHOLE_SHARES = {"matroska": 1.0, "asf": 0.95}
 SHORT = 0.9  # a video shorter than this share of its announced duration is truncated
 
 
@@ -75,7 +75,7 @@ def check_file(container: InputContainer, stream: VideoStream, path: Path) -> No
     """Raise an ``av.InvalidDataError`` for a truncated file, which FFmpeg would decode."""
     size = path.stat().st_size
     end = announced_bytes(container, path)
-    for form, share in WHOLE.items():
+    for form, share in WHOLE_SHARES.items():
         if form in container.format.name.split(",") and size < share * end:
             raise av.InvalidDataError(0, f"the file ends early: its header announces {end:,} bytes, there are {size:,}")
 
@@ -110,7 +110,7 @@ def check_end(
         raise av.InvalidDataError(0, reason)
 
 
-TOP = 4096  # bytes that hold a file's first elements, which announce its size
+HEAD_BYTES = 4096  # bytes that hold a file's first elements, which announce its size
 
 
 def announced_bytes(container: InputContainer, path: Path) -> int:
@@ -119,7 +119,7 @@ def announced_bytes(container: InputContainer, path: Path) -> int:
     for form, size_of in sizes.items():
         if form in container.format.name.split(","):
             with path.open("rb") as file:
-                return size_of(file.read(TOP))
+                return size_of(file.read(HEAD_BYTES))
     return 0
 
 

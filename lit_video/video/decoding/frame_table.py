@@ -29,14 +29,14 @@ from lit_video.video.decoding.times import gap_text, restarts, usual_step, witho
 
 Frames = NDArray[np.uint8]
 
-KEPT = 2**14  # tables kept in memory; each takes about 2 kB, plus 8 bytes per frame if the frame rate varies
+TABLES_KEPT = 2**14  # tables kept in memory; each takes about 2 kB, plus 8 bytes per frame if the frame rate varies
 TAIL = 32  # the frame shown last is among this many last packets in decoding order
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg invents the times
 USUAL_RATE = 25  # FFmpeg's rate of a stream that has none
-FIRST = 64  # frames decoded to detect a wrong order
+FRAMES_CHECKED = 64  # frames decoded to detect a wrong order
 
 
-@lru_cache(KEPT)
+@lru_cache(TABLES_KEPT)
 def frame_table(path: Path) -> FrameTable:
     """Scan a video's packets (1-3 ms per ten seconds) and cache the table; raises a :class:`DecodeError`."""
     for source in _sources:
@@ -218,7 +218,7 @@ def _are_presentation_times(video: _OpenVideo, shown: Sequence[Seen], *, counted
     decoded_times: list[int] = []
     with suppress(av.FFmpegError), open_video(video.path) as container:
         frames = container.decode(video_stream(container))
-        decoded_times = [frame.pts or 0 for frame in islice(frames, FIRST)]
+        decoded_times = [frame.pts or 0 for frame in islice(frames, FRAMES_CHECKED)]
     return decoded_times == sorted(decoded_times)
 
 

@@ -17,11 +17,11 @@ from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
 from lit_video.video.decoding.frame_table import Frames, check_numbers, frame_table, stacked
 from lit_video.video.decoding.table import FrameTable, exact
-from lit_video.video.decoding.times import gaps
+from lit_video.video.decoding.times import frames_before_gaps
 
 # formats by content, whatever the name: Pillow's others start programs (PostScript), or are seldom tested
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
-SHOWN = 5  # series that a message names
+SERIES_NAMED = 5  # series that a message names
 FEW_SERIES = 9  # most series that are told by a number, as in cam1_0001
 MOST_MISSING = 10**9  # a gap of numbers is one however many there are
 
@@ -66,7 +66,7 @@ def _refuse_several_series(folder: Path, files: Sequence[Path]) -> None:
     if len(patterns) < 2:
         return
 
-    names = ", ".join(f"{name} ({count})" for name, count in sorted(patterns.items())[:SHOWN])
+    names = ", ".join(f"{name} ({count})" for name, count in sorted(patterns.items())[:SERIES_NAMED])
     fault = f"its pictures are {len(patterns)} series: {names}"
     raise DecodeError(f"{folder}: {fault}; give each series a folder of its own")
 
@@ -95,7 +95,7 @@ def _missing(stems: Sequence[str]) -> str:
         return ""
 
     times = [int(number) for (number,) in numbers]
-    before = gaps(times, Fraction(1, MOST_MISSING))
+    before = frames_before_gaps(times, Fraction(1, MOST_MISSING))
     if not before:
         return ""
 

@@ -9,7 +9,7 @@ from av.filter import Graph
 from av.sidedata.sidedata import Type
 from av.video.frame import VideoFrame
 
-KINDS = 64  # kinds of side data, with room for later versions of FFmpeg
+SIDE_DATA_KINDS = 64  # kinds of side data, with room for later versions of FFmpeg
 
 
 def side_data(frame: VideoFrame) -> Mapping[str, bytes]:
@@ -19,7 +19,7 @@ def side_data(frame: VideoFrame) -> Mapping[str, bytes]:
 
     graph = Graph()
     nodes = [graph.add_buffer(None, frame.width, frame.height, frame.format, time_base=Fraction(1, 1000))]
-    for kind in range(len(Type), KINDS):
+    for kind in range(len(Type), SIDE_DATA_KINDS):
         nodes.append(graph.add("sidedata", f"mode=delete:type={kind}"))
     nodes.append(graph.add("buffersink"))
     graph.link_nodes(*nodes).configure()

@@ -11,7 +11,7 @@ from lit_video.video.decoding.packets import Seen
 
 LONG = 1.75  # a step of more than this many usual steps is a gap; 2:3 pulldown has steps of 1.5
 VARYING = 1 / 8  # with a larger share of long steps the rate varies, and only long pauses are gaps
-PAUSE = 1  # seconds
+LONG_PAUSE = 1  # seconds
 JUMP = 10  # a gap of more than this many seconds, and of more than this many usual steps, is a jump
 
 
@@ -27,7 +27,7 @@ def usual_step(times: Sequence[int]) -> int:
     return int(np.partition(steps, middle)[middle])
 
 
-def gaps(times: Sequence[int], base: Fraction) -> list[int]:
+def frames_before_gaps(times: Sequence[int], base: Fraction) -> list[int]:
     """Return the numbers of the frames before gaps in ascending times; ``base`` is their unit in seconds."""
     if isinstance(times, range) or len(times) < 3:
         return []
@@ -35,13 +35,13 @@ def gaps(times: Sequence[int], base: Fraction) -> list[int]:
     steps = np.diff(np.asarray(times))
     long = steps > LONG * usual_step(times)
     if long.sum() > VARYING * len(steps):
-        long &= steps >= float(PAUSE / base)
+        long &= steps >= float(LONG_PAUSE / base)
     return np.flatnonzero(long).tolist()
 
 
 def gap_text(times: Sequence[int], base: Fraction) -> str:
     """Describe the gaps in ascending times; return an empty text without gaps."""
-    before = gaps(times, base)
+    before = frames_before_gaps(times, base)
     if not before:
         return ""
 

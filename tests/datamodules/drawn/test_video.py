@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lit_video.datamodules.drawn.actors import KINDS
+from lit_video.datamodules.drawn.actors import ACTOR_KINDS
 from lit_video.datamodules.drawn.catalogue import MOTIONS
 from lit_video.datamodules.drawn.contours import CONTOURS, cover
 from lit_video.datamodules.drawn.degradations import compressed
@@ -25,7 +25,7 @@ def video(labels, seed=0, frames=8, side=48, degradation=0.0):
     return draw_video(np.random.default_rng(seed), labels, frames, side=side, degradation=degradation)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ACTOR_KINDS)
 def test_a_video_played_backwards_is_that_of_the_reversed_labels(kind):
     labels = replace(PLAIN, motion=MOTION_OF_KIND[kind], kind=kind, camera="pans left", speed="speeding")
     forward = video(labels)
@@ -35,7 +35,7 @@ def test_a_video_played_backwards_is_that_of_the_reversed_labels(kind):
     assert np.abs(forward - backward[::-1]).max() > 20
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ACTOR_KINDS)
 def test_an_actor_moves_and_the_scene_stands_still(kind):
     labels = replace(PLAIN, motion=MOTION_OF_KIND[kind], kind=kind)
     frames = video(labels).astype(int)
