@@ -1,7 +1,7 @@
 """Fixtures of all tests: an environment of their own, tiny models and data, and finished runs."""
 
 import os
-from pathlib import Path
+from itertools import groupby
 
 import matplotlib
 import numpy as np
@@ -13,9 +13,9 @@ from lit_video.datamodules.stills import Stills
 from lit_video.launching.queue import FOREIGN
 from lit_video.utils.messages import shown_messages
 from lit_video.utils.startup import set_up_process
+from tests.around import ROOT, depends_on_surroundings
 from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
-ROOT = Path(__file__).parent.parent
 SMALL_TABLE = ROOT / "tests/small"  # a table whose rows train in seconds
 set_up_process()
 torch.set_num_threads(1)  # one core for each of pytest-xdist's workers and the processes that tests start
@@ -41,6 +41,16 @@ TINY = [
     "--trainer.check_val_every_n_epoch=1",
 ]
 FOUR_SKILLS = "--data.skills=[drift,zoom,rotation,meeting]"  # visible in four frames; for the papers' tables
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by markers
+def pytest_collection_modifyitems(items):
+    """Mark the tests that depend on what is around them; those of one function alike."""
+    for _, group in groupby(items, key=lambda item: item.function):
+        tests = [*group]
+        if depends_on_surroundings(tests[0]):
+            for test in tests:
+                test.add_marker("around")
 
 
 @pytest.fixture(scope="session")
