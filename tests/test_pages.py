@@ -4,51 +4,68 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.commands.arguments import SHARED
-from lit_video.commands.parser import parse
-from lit_video.errors import UserError
-from lit_video.utils.yaml_files import find_config
 from tests.conftest import ROOT
+from tests.printed_commands import BLOCK, of_file, of_page, of_text, refusal
 
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted(ROOT.glob("docs/*.md")))]
 TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
-BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
-CALL = re.compile(r"(?:^|-m |[ \"])lit_video (?!COMMAND)([a-z][^\n\"]*)")
-SETTING = re.compile(r"--(?:model|data|trainer)(?:\.[a-z]\w*)+")
-OTHER_SETTINGS = ("--global_batch=32", "--model=my_video.Focal", "--model=my_video.OneCycle")
-
-
-def commands(text):
-    """Return the commands of a page, in its blocks and sentences, without ``lit_video`` and comments."""
-    spans = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", BLOCK.sub("", text))]
-    lines = [line for block in BLOCK.findall(text) for line in block.splitlines()] + spans
-    lines = [re.sub(r"\$[A-Z_a-z]+", "0", line) for line in lines]  # variables of a script
-    return {call[1].partition(" #")[0].strip() for line in lines if (call := CALL.search(line))}
-
-
+FOLDERS = {
+    "lit_video": "py yaml",
+    "benchmarks": "py yaml",
+    "docs": "py md",
+    "experiments": "yaml",
+    "notebooks": "ipynb",
+}
+FILES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "REPRODUCE.md", "Makefile")]
+for folder, endings in FOLDERS.items():
+    for ending in endings.split():
+        FILES += sorted((ROOT / folder).rglob(f"*.{ending}"))
 MEASURED = "docs/performance.md"  # has commands of earlier commits
-COMMANDS = sorted(set().union(*(commands(text) for page, text in TEXTS.items() if page != MEASURED)))
+PRINTED = {str(file.relative_to(ROOT)): of_file(file) for file in FILES}
+PLACES = [place for place, found in PRINTED.items() if found and place != MEASURED]
+COMMANDS = sorted(
+    {each.words for page in PAGES if page != MEASURED for each in PRINTED[page] if each.program == "lit_video"}
+)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_parses(command, monkeypatch):
-    monkeypatch.setitem(SHARED["--ckpt"], "type", Path)
-    for name in ("--config", "tables"):
-        monkeypatch.setitem(
-            SHARED[name], "type", lambda text: find_config("ablation_tw" if text[:2].isupper() else text)
-        )
-    plain = command.replace("...", "").replace(" SEED", " 0")
-    words = shlex.split(re.sub(r"\|[\w|]+", "", plain))  # the first of A|B|C
-    try:
-        assert all(SETTING.match(setting) or setting in OTHER_SETTINGS for setting in parse(words).settings)
-    except UserError as error:
-        missing = re.search(r"^[\w./|-]+: no such (file|folder)", str(error))  # placeholders such as VIDEO
-        assert missing or ("..." in command and "arguments are required" in str(error))
+@pytest.mark.parametrize("place", PLACES)
+def test_every_printed_command_parses(place):
+    refused = {each.words: refusal(each) for each in PRINTED[place]}
+    assert {words: reason for words, reason in refused.items() if reason} == {}
+
+
+def test_commands_are_found_wherever_they_are_printed():
+    assert {each.program for found in PRINTED.values() for each in found} == {"lit_video", "python", "pytest", "make"}
+    for place in ("README.md", "Makefile", "benchmarks/model.py", "docs/adding.md", "lit_video/weights/hub.py"):
+        assert PRINTED[place], place
+    tables = [place for place in PRINTED if re.fullmatch(r"experiments/[a-z_0-9]+\.yaml", place)]
+    assert tables and all(PRINTED[place] for place in tables)
+
+
+PLANTED = {
+    "a flag of a page": (of_page, "```sh\nlit_video finetune DIR --minuts 3\n```"),
+    "a command of a page": (of_page, "Then `lit_video benchmark ablation_tw` measures."),
+    "a setting of a table's comment": (of_text, "lit_video fit --config ablation_tw \\\n    --datas.root DIR"),
+    "a file of a comment": (of_text, "  lit_video fit --config experiments/ablation_tv.yaml"),
+    "a command of a message": (of_text, "it has not been fetched: lit_video wieghts fetch NAME; or put it there"),
+    "a flag of a message": (of_text, "write it again: lit_video cost --jsn"),
+    "a flag of a script": (of_page, "`python -m benchmarks.evidence run --minuets 3`"),
+    "a script": (of_page, "```\npython docs/scripts/no_page.py\n```"),
+    "a flag of a script without a parser": (of_text, "``python docs/scripts/settings_page.py --chek``"),
+    "a test": (of_page, "`.venv/bin/python -m pytest tests/test_pages.py::test_nothing`"),
+    "a target of make": (of_page, "`make everything`"),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_command_that_does_not_exist_is_refused(fault):
+    find, text = PLANTED[fault]
+    (found,) = find(text)
+    assert refusal(found)
 
 
 @pytest.mark.parametrize(

@@ -274,7 +274,8 @@ def how_to_load(checkpoint: Mapping[str, Any], to: str) -> str:
     pixels = ""
     if clips:
         pixels = ": (x / 255 - {mean}) / {std}, x in 0 to 255, {channels}".format(**{"channels": "rgb"} | clips)
-        notes += f"Frames: {clips['sampling']}; the view is that of `lit_video predict --clips 1 --crops 1`. "
+        notes += f"Frames: {clips['sampling']}; "
+        notes += "the view is that of `lit_video predict --ckpt RUN --clips 1 --crops 1 VIDEO`. "
     if clips and to != "safetensors":
         notes += "The code is for videos of a constant frame rate. "
     if clips and for_transformers:

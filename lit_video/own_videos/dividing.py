@@ -4,7 +4,7 @@ import math
 import re
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -48,10 +48,14 @@ Indices = NDArray[np.intp]  # indices of videos
 
 
 class Groups(NamedTuple):
-    """Group name of each video (``None`` if every video is a group of its own), and an explanation for the user."""
+    """Groups of videos that were recorded together, with an explanation for the user.
 
-    names: Sequence[str] | None
+    A group may be known and too large to be kept together: its videos are still one draw of a test.
+    """
+
+    names: Sequence[str] | None  # group of each video that stays in one split; None if every video is divided by itself
     reason: str
+    draws: Sequence[str] | None = None  # draw of each video, for intervals; None if unknown, or each video is one
 
 
 def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: int = LEAST) -> Groups:
@@ -65,22 +69,26 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
         return _groups_of_column(videos, wanted, least)
 
     warning = ""
+    too_large: Sequence[str] | None = None  # most certain groups that cannot be kept together
     for sign in _signs(videos):
         if not all(sign.names):
             continue
         poor_class = _class_with_few_groups(videos, sign.names, least)
         if poor_class is None and len(set(sign.names)) < len(videos):
-            return Groups(sign.names, f"{warning}{_kept_together(sign)}")
+            return Groups(sign.names, f"{warning}{_kept_together(sign)}", sign.names)
         if poor_class is not None and sign.is_likely and not warning:
             fault = f"class {poor_class!r} has fewer than {least} groups {sign.how}"
             warning = f"Videos recorded together are not kept together: {fault}. "
             warning += "So the model is tested on recordings that it knows, and its accuracy will look too high. "
+            if len(set(sign.names)) > 1:
+                too_large = sign.names
     if warning:
-        return Groups(None, warning)
+        return Groups(None, warning, too_large)
 
     unknown = "Neither a column nor every file name says which videos were recorded together."
+    looks = "accuracy will look too high and its interval, which counts videos, too narrow"
     advice = "name them in a table's column and give --group COLUMN"
-    return Groups(None, f"{unknown} If some were, accuracy will look too high: {advice}.")
+    return Groups(None, f"{unknown} If some were, {looks}: {advice}.")
 
 
 def _groups_of_column(videos: Sequence[OwnVideo], column: str, least: int) -> Groups:
@@ -93,7 +101,7 @@ def _groups_of_column(videos: Sequence[OwnVideo], column: str, least: int) -> Gr
     poor_class = _class_with_few_groups(videos, sign.names, least)
     if poor_class is not None:
         raise UserError(f"--group {column}: class {poor_class!r} has fewer than {least} groups, too few for a test")
-    return Groups(sign.names, _kept_together(sign))
+    return Groups(sign.names, _kept_together(sign), sign.names)
 
 
 def _class_with_few_groups(videos: Sequence[OwnVideo], names: Sequence[str], least: int) -> str | None:
@@ -138,10 +146,23 @@ def refuse_equal_files(videos: Sequence[OwnVideo], contents: Sequence[str]) -> N
 
 
 def with_copies(groups: Groups, contents: Sequence[str]) -> Groups:
-    """Join the groups of equal files, so that no copy of a training video is tested; say how many there are."""
-    names = [f"video {number}" for number in range(len(contents))]
-    if groups.names:
-        names = [*groups.names]
+    """Join the groups of equal files, so that no copy of a training video is tested; say how many there are.
+
+    Equal files are one draw, too. ``contents``: see :func:`refuse_contradictions`.
+    """
+    copies = sum(map(bool, contents)) - len(set(filter(None, contents)))
+    if not copies:
+        return groups
+    names = _joined_by_content(groups.names, contents)
+    draws = names if groups.draws is None else _joined_by_content(groups.draws, contents)
+    line = f" {plural(copies, 'video')} with the bytes of another stay with it."
+    return Groups(names, groups.reason + line, draws)
+
+
+def _joined_by_content(names: Sequence[str] | None, contents: Sequence[str]) -> list[str]:
+    """Return the names of groups after those that share a content are joined; ``None``: each video is a group."""
+    if names is None:
+        names = [f"video {number}" for number in range(len(contents))]
 
     joined: dict[str, str] = {}  # a group's name -> the group that it joins
     group_of: dict[str, str] = {}  # by content
@@ -152,12 +173,7 @@ def with_copies(groups: Groups, contents: Sequence[str]) -> Groups:
         group_of_copy = _joined(joined, group_of.setdefault(content, name))
         if group != group_of_copy:
             joined[group] = group_of_copy
-
-    copies = sum(bool(content) for content in contents) - len(group_of)
-    if not copies:
-        return groups
-    line = f" {plural(copies, 'video')} with the bytes of another stay with it."
-    return Groups([_joined(joined, name) for name in names], groups.reason + line)
+    return [_joined(joined, name) for name in names]
 
 
 def _joined(joined: Mapping[str, str], name: str) -> str:
@@ -409,8 +425,8 @@ def _unevenness(labels: NDArray[np.str_], part: Indices, wanted: int) -> float:
     return float(sum(off.tolist()))
 
 
-def limits(videos: Sequence[OwnVideo]) -> list[str]:
-    """Describe the limits of a test on these videos.
+def limits(videos: Sequence[OwnVideo], draws: Sequence[str] | None = None) -> list[str]:
+    """Describe the limits of a test on these videos; ``draws``: draw of each video, see :class:`Groups`.
 
     By chance alone, two models of 50 % accuracy that disagree on half of the videos differ by the printed points or
     more in one of twenty cases (normal approximation of McNemar's test).
@@ -419,12 +435,10 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
     for video in videos:
         counts[video.split][video.label] += 1
     tested = counts.get("test") or Counter(labels_of(videos))  # cross-validation tests all videos
-
     number = sum(tested.values())
-    points = 100 * 1.96 * math.sqrt(0.5 / number)
     ((name, most),) = tested.most_common(1)
     lines = [
-        f"With {number} test videos, two models must differ by {points:.0f} points before that is more than chance.",
+        _chance(number, _tested_draws(videos, draws or ())),
         f"Baseline: always answering {name!r} gives {100 * most / number:.0f} %.",
     ]
     for split, purpose in (("val", "to choose the checkpoint"), ("test", "to test")):
@@ -441,3 +455,23 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
         if folds_with_it == 1:
             lines.append(f"All videos of {name} are in one fold: the model tested on them never saw this class.")
     return lines
+
+
+def _tested_draws(videos: Sequence[OwnVideo], draws: Sequence[str]) -> set[str]:
+    """Return the draws of the test videos, of cross-validation those of all videos; empty if draws are unknown."""
+    has_test = any(video.split == "test" for video in videos)
+    return {draw for video, draw in zip(videos, draws, strict=False) if video.split == "test" or not has_test}
+
+
+def _chance(videos: int, draws: Collection[str]) -> str:
+    """Say how far two models differ by chance in one of twenty tests, also if each draw is answered as one video."""
+    line = f"With {videos} test videos, two models must differ by {_points_by_chance(videos):.0f} points"
+    if draws:
+        groups = "one group" if len(draws) == 1 else f"each of {len(draws)} groups"
+        line += f" ({_points_by_chance(len(draws)):.0f} points if the videos of {groups} are answered alike)"
+    return f"{line} before that is more than chance."
+
+
+def _points_by_chance(number: int) -> float:
+    """Return the difference that two models reach by chance in one of twenty tests of ``number`` videos."""
+    return min(100 * 1.96 * math.sqrt(0.5 / number), 100.0)

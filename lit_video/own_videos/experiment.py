@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lit_video.own_videos.plan import Plan
 
 VIDEOS_ENDING = "_videos.csv"  # ending of the table of videos, after the experiment's name
+DRAW = "group"  # column of this table: test videos that share it are one draw
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def write_experiment(plan: "Plan", file: Path, asked: Asked, command: Sequence[s
         The path of the table of videos.
     """
     videos = file.with_name(file.stem + VIDEOS_ENDING)
-    columns = _write_videos(videos, plan.videos, plan.group_names)
+    columns = _write_videos(videos, plan.videos, plan.draw_names)
     comment = indent("\n".join(_reasons(plan, file, command)) + "\n", "# ", lambda line: True).replace("# \n", "#\n")
     readable = comment.encode("utf-8", "backslashreplace").decode()  # a file name need not be UTF-8
     content = _content(plan, videos, columns)
@@ -137,12 +138,17 @@ def write_experiment(plan: "Plan", file: Path, asked: Asked, command: Sequence[s
     return videos
 
 
-def _write_videos(file: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> list[str]:
-    """Write the table of videos with their splits; return its columns."""
-    columns = [[video.path for video in videos], labels_of(videos), splits_of(videos), *filter(None, [groups])]
-    header = ["path", "label", "split", "group"][: len(columns)]
-    write_table(file, [header, *zip(*columns, strict=True)])
-    return header
+def _write_videos(file: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | None) -> list[str]:
+    """Write the table of videos with their splits and, if known, their draws; return its columns."""
+    columns: dict[str, Sequence[str | None]] = {
+        "path": [video.path for video in videos],
+        "label": labels_of(videos),
+        "split": splits_of(videos),
+    }
+    if draws:
+        columns[DRAW] = draws
+    write_table(file, [[*columns], *zip(*columns.values(), strict=True)])
+    return [*columns]
 
 
 def _reasons(plan: "Plan", file: Path, command: Sequence[str]) -> list[str]:
@@ -177,6 +183,8 @@ def _content(plan: "Plan", videos: Path, columns: Collection[str]) -> dict[str, 
     }
     if "test" in splits:
         data["test_values"] = ["test"]
+    if DRAW in columns:
+        data["draw_column"] = DRAW
     table = {
         "title": plan.title,
         "source": str(plan.place.resolve()),

@@ -65,7 +65,7 @@ class Division:
     """Videos with their splits or folds."""
 
     videos: Sequence[OwnVideo]
-    group_names: Sequence[str] | None  # group of each video; None if every video stands for itself
+    draw_names: Sequence[str] | None  # draw of each video, see dividing.Groups
     is_folded: bool  # cross-validated
     notes: Sequence[str]  # how they are divided, and what a test on them can show
 
@@ -107,7 +107,7 @@ class Plan:
     title: str
     model: str  # name of the model's class
     videos: Sequence[OwnVideo]  # with their splits
-    group_names: Sequence[str] | None  # group of each video
+    draw_names: Sequence[str] | None  # draw of each video, see dividing.Groups
     rows: TableRows  # rows of the experiment's table
     chosen: Sequence[Choice]  # every setting with its reason
     notes: Sequence[str]  # lines on the videos, and on their division
@@ -141,7 +141,7 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
         title=_title(options, chosen.choices),
         model=options.start.model,
         videos=divided.videos,
-        group_names=divided.group_names,
+        draw_names=divided.draw_names,
         rows=rows,
         chosen=chosen.choices,
         notes=notes,
@@ -220,7 +220,8 @@ def divide(inspected: Inspected, *, group: str | None, folds: bool) -> Division:
 
     groups = dividing.with_copies(dividing.find_groups(videos, group, least), contents)
     divided, how = split(videos, groups.names)
-    return Division(divided, groups.names, is_folded, [how, groups.reason, *dividing.limits(divided)])
+    notes = [how, groups.reason, *dividing.limits(divided, groups.draws)]
+    return Division(divided, groups.draws, is_folded, notes)
 
 
 def _task(inspected: Inspected, divided: Division, options: PlanOptions) -> Workload:

@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import asdict
+from numpy.typing import NDArray
 
 from lit_video.errors import UserError
 from lit_video.reports.texts import TEXTS
 from lit_video.runs.finished import FinishedRun, read_finished, remarks
 from lit_video.runs.mistakes import MISTAKES
-from lit_video.runs.predictions import Predictions, TaskPredictions, most_confused, read_predictions
-from lit_video.tables.statistics import CONFIDENCE
+from lit_video.runs.predictions import Draws, Predictions, TaskPredictions, most_confused, read_predictions
+from lit_video.tables.statistics import accuracy_interval, cautious_difference
+from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
 from lit_video.tables.time_use import TimeUse, read_time_use
 from lit_video.utils.clip_shape import size_in_words
-from lit_video.utils.text import as_markdown, markdown_lines, plural
+from lit_video.utils.text import as_markdown, markdown_lines, plural, these
 
 SURE = 0.025  # one-sided significance level
 CONFUSIONS_SHOWN = 3  # confusions listed
@@ -114,18 +116,15 @@ def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
 
 def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:
     """Return lines: accuracy with its interval; each task's baseline and confusions; cross-validation, if any."""
-    from scipy.stats import binomtest  # here, because importing it takes half a second
-
     right = predictions.hits()
-    interval = binomtest(int(right.sum()), len(right)).proportion_ci(CONFIDENCE, method="wilson")
     share = f"{100 * right.mean():.1f} % of {plural(len(right), 'test video')} are right"
     if len(predictions.tasks) > 1:
         share += f" in {' and '.join(predictions.tasks)}"
-    facts = [f"{share} (95 % interval {100 * interval.low:.0f} to {100 * interval.high:.0f} %)"]
+    facts = [f"{share} ({_interval_in_words(right, predictions.draws)})"]
     own_settings = replace(run, overridden={})  # this model's settings are its own, whatever the row's are
     facts[0] = "; ".join([facts[0], *remarks(own_settings)])
     for name, task in predictions.tasks.items():
-        facts += [f"{name}: {fact}".removeprefix(": ") for fact in _facts(task)]
+        facts += [f"{name}: {fact}".removeprefix(": ") for fact in _facts(task, predictions.draws)]
 
     folds = run.result.folds
     if folds:
@@ -138,21 +137,25 @@ def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:
     return facts
 
 
-def _facts(task: TaskPredictions) -> list[str]:
-    """Compare the model with always answering the most frequent class (McNemar); list confusions."""
-    from scipy.stats import binomtest
+def _interval_in_words(right: NDArray[np.bool_], draws: Draws | None) -> str:
+    """Return an accuracy's interval with what it counts; over videos of these draws alone where they are too few."""
+    interval = accuracy_interval(right, groups=draws.number if draws else None)
+    counted = "if no two of them were recorded together"
+    if draws and interval.bounded:
+        counted = f"over {plural(draws.count, draws.kind)}"
+    elif draws:
+        interval = accuracy_interval(right)
+        counted = f"for videos of {these(draws.count, draws.kind)} alone"
+    return f"95 % interval {interval.low:.0f} to {interval.high:.0f} %, {counted}"
 
+
+def _facts(task: TaskPredictions, draws: Draws | None) -> list[str]:
+    """Compare the model with always answering the most frequent class; list confusions."""
     frequent = int(np.bincount(task.target).argmax())
     always = task.target == frequent
     right = task.hits()
-    gained = int((right & ~always).sum())
-    lost = int((always & ~right).sum())
-
-    comparison = "the model is not better for certain; more videos, a longer training or pretrained weights may help"
-    if gained + lost and binomtest(gained, gained + lost, alternative="greater").pvalue < SURE:
-        comparison = "the model is better"
     baseline = f"always answering {task.classes[frequent]!r} gives {100 * always.mean():.1f} %"
-    facts = [f"Baseline: {baseline}; {comparison}"]
+    facts = [f"Baseline: {baseline}; {_comparison(right, always, draws)}"]
 
     if not right.all():
         confused = []
@@ -160,6 +163,23 @@ def _facts(task: TaskPredictions) -> list[str]:
             confused.append(f"{label!r} taken for {predicted!r} ({videos})")
         facts.append(f"Most often confused: {'; '.join(confused)}")
     return facts
+
+
+def _comparison(right: NDArray[np.bool_], always: NDArray[np.bool_], draws: Draws | None) -> str:
+    """Say whether a model is better than one answer for all videos: by McNemar's test, or by an interval over draws."""
+    from scipy.stats import binomtest  # here, because importing it takes half a second
+
+    gained = int((right & ~always).sum())
+    lost = int((always & ~right).sum())
+    on_these = gained + lost > 0 and binomtest(gained, gained + lost, alternative="greater").pvalue < SURE
+    if not on_these:
+        return "the model is not better for certain; more videos, a longer training or pretrained weights may help"
+    if draws is None:
+        return "the model is better"
+
+    if draws.count >= FEWEST_CLUSTERS and cautious_difference([right], [always], groups=draws.number).low > 0:
+        return "the model is better"
+    return f"the model is better on {these(draws.count, draws.kind)}, but for others that is not certain"
 
 
 def class_lines(task: TaskPredictions) -> list[list[str]]:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from lit_video.errors import UserError
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import ORDERS, Predictions, file_of_order, read_order, read_predictions
-from lit_video.tables.statistics import Hits, Interval, cautious_difference
+from lit_video.tables.statistics import Hits, Interval, cautious_difference, paired_difference
 from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
-from lit_video.utils.text import plural
+from lit_video.utils.text import plural, these
 
 FRAME_ORDERS = {
     "reversed": "reversed frames",
@@ -75,8 +75,14 @@ class OrderTest:
     order: str
     accuracy: float  # percent
     loss: Interval  # points
-    is_for_these: bool  # the interval is over videos of these draws alone; too few draws tell about others
+    # interval over draws, if that of the loss is over videos of these draws alone; unbounded for fewer than 3 draws
+    on_others: Interval | None
     classes: Sequence[ClassLoss]  # largest loss first
+
+    @property
+    def is_for_these(self) -> bool:
+        """True if the loss is that on videos of these draws alone, because too few draws tell about others."""
+        return self.on_others is not None
 
     @property
     def answer(self) -> Answer:
@@ -92,6 +98,7 @@ class TimeUse:
     is_better: bool  # better for certain than the most frequent class for all videos
     videos: int
     draws: str  # draws of the test in words, as 13 persons
+    these: str  # draws with a pronoun, as these 13 persons
     orders: Mapping[str, OrderTest]
 
     @property
@@ -118,7 +125,10 @@ class TimeUse:
             return lines
 
         costs = "; ".join(self._cost(test) for test in self.orders.values())
-        lines.append(f"With the frames as they are {self.accuracy:.1f} % are right; {costs}")
+        line = f"With the frames as they are {self.accuracy:.1f} % are right; {costs}"
+        if not all(test.is_for_these for test in self.orders.values()):
+            line += f"; 95 % intervals over {self.draws}"
+        lines.append(line)
         decisive = self.decisive
         if decisive:
             lost = [_class_in_words(each) for each in decisive.classes[:CLASSES_NAMED] if each.lost > 0]
@@ -142,7 +152,7 @@ class TimeUse:
             text += f" from {self.draws}"
         deciding = self.orders.get(_DECIDED_BY.get(uses, ""))
         if deciding and deciding.is_for_these:
-            text += f", on videos of these {self.draws}"
+            text += f", on videos of {self.these}"
         return text
 
     def _cost(self, test: OrderTest) -> str:
@@ -154,8 +164,10 @@ class TimeUse:
             "open": f"no loss and one of {loss.high:.0f} points are both possible",
         }
         cost = costs[test.answer]
-        if test.is_for_these and test.answer != "open":
-            cost += f", on videos of these {self.draws}"
+        if test.on_others:
+            cost += f", on videos of {self.these}"
+            if test.on_others.bounded:
+                cost += f"; on others {test.on_others.low:.0f} to {test.on_others.high:.0f}"
         return f"with {FRAME_ORDERS[test.order]} {test.accuracy:.1f} % ({cost})"
 
 
@@ -177,9 +189,11 @@ def time_use(forward: Sequence[Predictions], changed: Mapping[str, Sequence[Pred
     straight = [one.of(videos) for one in forward]
     first = straight[0]
     groups = first.draws.number if first.draws else None
-    draws = plural(len(videos), "video")
+    count = len(videos)
+    noun = "video"
     if first.draws:
-        draws = plural(first.draws.count, first.draws.kind)
+        count = first.draws.count
+        noun = first.draws.kind
 
     hits = [one.hits() for one in straight]
     better, _ = _difference(hits, [_always_the_most_frequent(first)], groups)
@@ -187,11 +201,18 @@ def time_use(forward: Sequence[Predictions], changed: Mapping[str, Sequence[Pred
     for order, seeds in tests.items():
         others = [one.of(videos) for one in seeds]
         _refuse_other_labels(first, others, order)
-        loss, is_for_these = _difference(hits, [one.hits() for one in others], groups)
+        loss, on_others = _difference(hits, [one.hits() for one in others], groups)
         accuracy = 100 * float(np.mean([one.hits().mean() for one in others]))
-        orders[order] = OrderTest(order, accuracy, loss, is_for_these, _class_losses(straight, others))
+        orders[order] = OrderTest(order, accuracy, loss, on_others, _class_losses(straight, others))
     right = 100 * float(np.mean([one.mean() for one in hits]))
-    return TimeUse(right, better.low > 0, len(videos), draws, orders)
+    return TimeUse(
+        accuracy=right,
+        is_better=better.low > 0,
+        videos=len(videos),
+        draws=plural(count, noun),
+        these=these(count, noun),
+        orders=orders,
+    )
 
 
 def read_time_use(runs: Sequence[FinishedRun]) -> TimeUse | None:
@@ -220,18 +241,20 @@ def _answer(loss: Interval) -> Answer:
     return "lost" if loss.low > 0 else "open"
 
 
-def _difference(first: Hits, second: Hits, groups: NDArray[np.integer] | None) -> tuple[Interval, bool]:
-    """Return a difference with its interval over draws; over the videos of these draws, and true, if that says more.
+def _difference(first: Hits, second: Hits, groups: NDArray[np.integer] | None) -> tuple[Interval, Interval | None]:
+    """Return a difference with its interval over draws, and ``None``.
 
-    Few persons do not tell what a model uses on videos of others, but their many videos tell what it uses on theirs.
+    If the interval over the videos of these draws says more, return it and that over draws: few persons tell
+    nothing of others, but their many videos tell what the model uses on theirs.
     """
+    over_videos = cautious_difference(first, second)
     if groups is None:
-        return cautious_difference(first, second), False
-    if len(np.unique(groups)) >= FEWEST_CLUSTERS:
-        over_draws = cautious_difference(first, second, groups=groups)
-        if _answer(over_draws) != "open":
-            return over_draws, False
-    return cautious_difference(first, second), True
+        return over_videos, None
+    if len(np.unique(groups)) < FEWEST_CLUSTERS:
+        return over_videos, paired_difference(first, second, groups=groups)
+    over_draws = cautious_difference(first, second, groups=groups)
+    says_more = _answer(over_draws) == "open" and _answer(over_videos) != "open"
+    return (over_videos, over_draws) if says_more else (over_draws, None)
 
 
 def _refuse_other_labels(first: Predictions, others: Sequence[Predictions], order: str) -> None:

@@ -1,19 +1,22 @@
 """Cross-validation: the model trained on all videos gets its accuracy and temperature from the tests of the folds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from lit_video.datamodules.inspection import open_dataset
 from lit_video.engine.checkpoint_file import peek, write_checkpoint
 from lit_video.engine.mistakes import join_mistakes
 from lit_video.errors import UserError
 from lit_video.modules.metrics import informative
 from lit_video.runs.folder import read_record, update_record
+from lit_video.runs.identity import Identity
 from lit_video.runs.predictions import (
     ORDERS,
+    Draws,
     Logits,
     Predictions,
     TaskPredictions,
@@ -53,7 +56,8 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
 
     logits, target = _joined(list(read.values()))
     (classes,) = {tuple(tested[2]) for tested in read.values()}
-    predicted = save_logits(run_dir, np.arange(len(target)), {"": (np.concatenate(cooled), target, [*classes])})
+    tasks = {"": (np.concatenate(cooled), target, [*classes])}
+    predicted = save_logits(run_dir, np.arange(len(target)), tasks, draws=draws_of_folds([*folds.values()]))
     join_mistakes(run_dir, folds)
 
     fitted = temperature(logits, target)
@@ -79,6 +83,25 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
         folds={name: 100 * float((x.argmax(1) == y).mean()) for name, (x, y, _) in read.items()},
     )
     update_record(run_dir, result=tested)
+
+
+def draws_of_folds(folds: Sequence[Path]) -> Draws | None:
+    """Return the draws of the folds' tested videos, fold after fold; ``None`` if each video is one.
+
+    Names are compared, not a fold's numbers: videos of one recording may be in several folds, if it is too large.
+    """
+    names: list[str] = []
+    kind = ""
+    for folder in folds:
+        data = open_dataset({"data": identity_of(folder).settings["data"]})
+        kind = data.draw_kind
+        names_of_fold = data.draw_names("test")
+        tested = read_predictions(folder)
+        assert tested is not None  # read_logits has read it
+        names += [names_of_fold[video] for video in tested.video]
+    if len({*names}) == len(names):
+        return None
+    return Draws.of_names(kind, names)
 
 
 def _take_orders(run_dir: Path, folds: Mapping[str, Path]) -> dict[str, float]:
@@ -129,6 +152,14 @@ def result_of(run_dir: Path) -> RunResult:
     if result is None:
         raise UserError(f"{run_dir}: not finished; train it first")
     return result
+
+
+def identity_of(run_dir: Path) -> Identity:
+    """Return the identity of a run that must have one."""
+    identity = read_record(run_dir).identity
+    if identity is None:
+        raise UserError(f"{run_dir}: its settings are not recorded; train it again")
+    return identity
 
 
 def temperature(logits: NDArray[np.floating], target: NDArray[np.integer]) -> float:

@@ -19,6 +19,11 @@ def plural(number: float, noun: str) -> str:
     return f"{number:.9g} {noun}{'s' * (number != 1)}"
 
 
+def these(count: int, noun: str) -> str:
+    """Return a number and a noun with their pronoun: ``this person``, ``these 2 persons``."""
+    return f"this {noun}" if count == 1 else f"these {plural(count, noun)}"
+
+
 def counted(counts: Mapping[str, int]) -> list[str]:
     """Return each number with its noun: ``["2 done", "1 running"]``."""
     return [f"{number} {noun}" for noun, number in counts.items()]

@@ -16,6 +16,7 @@ from lit_video.api import finetune
 from lit_video.api.compare import Compared
 from lit_video.commands.parser import parse
 from lit_video.datamodules.drawing import encode
+from lit_video.datamodules.inspection import open_dataset
 from lit_video.datamodules.manifest import MANIFEST, write_rows
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.inference.predict import load
@@ -82,7 +83,7 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     accuracy, baseline, confused, how, matters, *_, last = lines[first:]
     time = finetune.Tested(run, videos.parent / "own/rooms/rooms.html", None).time
     assert matters == time.sentences[0] and time.videos == 30
-    assert re.fullmatch(r"[\d.]+ % of 30 test videos are right \(95 % interval \d+ to \d+ %\)", accuracy)
+    assert re.fullmatch(r"[\d.]+ % of 30 test videos are right \(95 % interval \d+ to \d+ %, over 5 groups\)", accuracy)
     assert re.match(r"Baseline: always answering '\w+' gives 33.3 %; the model is ", baseline)
     assert 1 <= len(re.findall(r"'\w+' taken for '\w+' \(\d+\)", confused)) <= 3
     assert how.startswith("Cross-validated: each video was tested once, in one of 5 groups (")
@@ -143,11 +144,25 @@ def _check_folds(run):
     assert sorted(row["file"] for row in mistakes) == sorted(row["file"] for rows in of_folds for row in rows)
     assert result.test_seen == 0
     _check_orders(run, folds, result)
+    _check_draws(run)
     checkpoint = torch.load(run / "last.ckpt", weights_only=True)
     assert checkpoint["lit_video"]["temperature"] == result.temperature
     trained = checkpoint["state_dict"].values()
     weight = linear_head(load(run / "last.ckpt").model.network).weight.data * result.temperature
     assert any(value.shape == weight.shape and torch.allclose(value, weight) for value in trained)
+
+
+def _check_draws(run):
+    """Check that the final model's test knows the five recordings, each one draw, whatever fold a video is in."""
+    draws = read_predictions(run).draws
+    assert (draws.kind, draws.count) == ("group", 5)
+    names = []
+    for fold in read_finished(run).result.folds:
+        settings = read_finished(run.parents[1] / fold / "seed0").identity.settings
+        names += [
+            path.rpartition("/")[2][:4] for path in open_dataset({"data": settings["data"]}).records("test").paths
+        ]
+    assert len({*zip(names, draws.number.tolist(), strict=True)}) == len({*names}) == 5
 
 
 def _check_orders(run, folds, result):

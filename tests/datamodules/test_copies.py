@@ -105,6 +105,11 @@ def test_copies_are_one_group_in_folds_and_splits():
     joined = with_copies(Groups(["x", "x", "y", "z"], ""), ["", "1", "1", ""]).names
     assert joined[0] == joined[1] == joined[2] != joined[3]
     assert with_copies(Groups(None, "why"), [""] * 4) == Groups(None, "why")
+    # a copy is no draw of its own, whether groups are kept together, too large for that, or unknown
+    same = ["1", "", "", "1"]
+    assert len({*with_copies(Groups(None, "why"), same).draws}) == 3
+    too_large = with_copies(Groups(None, "why", ["x", "x", "y", "y"]), same)
+    assert len({*too_large.names}) == 3 and len({*too_large.draws}) == 1
 
 
 def test_copies_in_two_classes_or_given_splits_are_refused():

@@ -124,6 +124,32 @@ def test_a_column_with_too_few_values_is_refused_or_passed_over():
     assert find_groups(two, least=2).names == [f"s{i % 4}" for i in range(20)]
 
 
+def test_a_group_that_cannot_be_kept_together_is_still_one_draw():
+    """A speaker in too few groups of a class is divided over the splits; his videos are not independent."""
+    rows = [{"speaker": f"s{i % 4}"} for i in range(20)]
+    videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], columns=row) for i, row in enumerate(rows)]
+    groups = find_groups(videos)
+    assert groups.names is None and groups.draws == [row["speaker"] for row in rows]
+    assert find_groups(videos, "none").draws is None
+    kept = find_groups(videos, least=2)
+    assert kept.draws == kept.names == groups.draws
+    constant = [replace(video, columns={"source": "film"}) for video in videos]
+    assert find_groups(constant).draws is None, "one value for all tells nothing"
+    minutes = named(("ab"[i % 2], f"VID_20240131_12{i:02d}00") for i in range(20))
+    assert len({*find_groups(minutes[:4] + named([("a", "VID_20240131_150000")])).draws}) == 2
+
+
+def test_few_draws_need_a_larger_difference_between_models():
+    videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], "train" if i < 20 else "test") for i in range(44)]
+    draws = [f"r{i // 4}" for i in range(44)]
+    (alone, *_), (counted, *_) = limits(videos), limits(videos, draws)
+    assert "24 test videos" in alone and "28 points" in alone
+    assert "28 points (57 points" in counted and "6 groups" in counted
+    folded = [replace(video, split=f"fold{i % 2}") for i, video in enumerate(videos)]
+    assert "11 groups" in limits(folded, draws)[0]
+    assert "100 points" in limits(videos, ["r"] * 44)[0]
+
+
 def test_folds_test_every_video_once_and_divide_no_recording():
     videos = named((label, f"{label}{i}") for label in ("walk", "sit", "fall") for i in range(20))
     groups = [f"rec{i % 6}" for i in range(60)]

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_1samp, ttest_ind
+from scipy.stats import binomtest, ttest_1samp, ttest_ind
 
 from lit_video.runs.predictions import Draws
 from lit_video.tables.agreement import agreement_of, row_pairs
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import (
     Interval,
+    accuracy_interval,
     detectable,
     holm,
     holm_adjusted,
@@ -177,6 +178,51 @@ def test_there_is_no_interval_over_one_or_two_clusters(groups):
 def test_groups_of_other_videos_are_refused():
     with pytest.raises(ValueError, match="groups of 3 videos, but 2"):
         paired_difference([np.ones(2, bool)], [np.ones(2, bool)], groups=np.arange(3))
+
+
+def accuracy_miss_rate(rng, right, likeness, groups, by_video=False, trials=400):
+    """Return the share of intervals that miss an accuracy, if answers correlate by ``likeness`` within a cluster."""
+    sizes = np.bincount(groups)
+    scale = (1 - likeness) / likeness
+    missed = 0
+    for _ in range(trials):
+        chances = rng.beta(right * scale, (1 - right) * scale, len(sizes))[groups]
+        interval = accuracy_interval(rng.random(len(groups)) < chances, groups=None if by_video else groups)
+        missed += not interval.low - 1e-9 <= 100 * right <= interval.high + 1e-9
+    return missed / trials
+
+
+@pytest.mark.parametrize("right", [0.6, 0.95])
+@pytest.mark.parametrize("sizes", [(4,) * 6, (5,) * 12, (2, 3, 4, 9) * 5])
+def test_an_accuracys_interval_holds_its_level_however_alike_the_videos_of_a_draw_are(sizes, right):
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    for likeness in (0.001, 0.5, 0.999):
+        assert accuracy_miss_rate(np.random.default_rng(0), right, likeness, groups) <= 0.075
+    assert accuracy_miss_rate(np.random.default_rng(0), right, 0.999, groups, by_video=True) > 0.075
+
+
+def test_an_accuracys_interval_is_wilsons_where_each_video_is_a_draw():
+    for right in (0, 3, 20):
+        interval = accuracy_interval(np.arange(20) < right)
+        expected = binomtest(right, 20).proportion_ci(0.95, method="wilson")
+        assert (interval.low, interval.high) == pytest.approx((100 * expected.low, 100 * expected.high))
+
+
+@pytest.mark.parametrize(
+    "right", [(0, 0, 0, 0, 0, 0), (4, 4, 4, 4, 4, 4), (4, 4, 4, 4, 0, 0), (2, 2, 2, 2, 2, 2), (3, 1, 4, 2, 4, 4)]
+)
+def test_an_accuracys_interval_over_six_recordings_holds_that_over_their_videos(right):
+    hits = np.concatenate([np.arange(4) < number for number in right])
+    recordings = np.repeat(np.arange(6), 4)
+    over_videos = accuracy_interval(hits)
+    over_recordings = accuracy_interval(hits, groups=recordings)
+    assert over_recordings.value == over_videos.value == pytest.approx(100 * hits.mean())
+    assert over_recordings.low <= over_videos.low + 1e-9 and over_videos.high <= over_recordings.high + 1e-9
+    assert over_recordings.high - over_recordings.low > 1.2 * (over_videos.high - over_videos.low)
+    if {*right} <= {0, 4}:
+        by_recording = accuracy_interval(np.array(right) > 0)
+        assert over_recordings.high - over_recordings.low >= by_recording.high - by_recording.low - 1e-9
+    assert not accuracy_interval(hits, groups=recordings // 3).bounded
 
 
 def shown_rate(rng, difference, tests=1, trials=1000, videos=400, seeds=5, spread=2.0):

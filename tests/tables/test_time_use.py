@@ -83,6 +83,34 @@ def test_videos_of_few_persons_tell_of_these_persons_alone():
     assert all("2 persons" in sentence for sentence in few.sentences)
 
 
+def test_losses_of_recordings_of_near_equal_clips_count_recordings():
+    """Six recordings of four clips: a loss in one of them is no loss of four videos."""
+    target = np.arange(24) // 4 % 3
+    lost = np.where(np.arange(24) < 8, OPPOSITE[target], target)
+    losses = {}
+    for kind, draws in {"video": None, "recording": Draws("recording", np.arange(24) // 4)}.items():
+        use = time_use([predictions(target, target, draws)], {"reversed": [predictions(lost, target)]})
+        test = use.orders["reversed"]
+        losses[kind] = test.on_others or test.loss
+        assert (
+            f"{test.on_others.low:.0f} to {test.on_others.high:.0f}" in use.sentences[1]
+            if draws
+            else not test.on_others
+        )
+        assert f"{24 if draws is None else 6} {kind}s" in use.sentences[1]
+    wider = losses["recording"].high - losses["recording"].low
+    assert wider > 1.5 * (losses["video"].high - losses["video"].low)
+
+
+def test_what_neither_draws_nor_their_videos_tell_has_the_interval_over_draws():
+    same = [0, 1, 2]
+    use = use_of(24, Draws("group", np.arange(24) // 4), reversed=same, shuffled=same, static=same)
+    assert use.uses == "open" and not any(test.is_for_these for test in use.orders.values())
+    assert use.orders["static"].loss.high > use_of(24, static=same).orders["static"].loss.high
+    alone = use_of(24, Draws("group", np.zeros(24, int)), static=same)
+    assert all(test.is_for_these for test in alone.orders.values()) and "this group" in alone.sentences[1]
+
+
 def test_tests_are_paired_by_video_and_by_label():
     target = np.arange(90) % 3
     order = np.random.default_rng(0).permutation(90)

@@ -1,11 +1,14 @@
 """Test that the model card says what a run measured."""
 
+import re
+
 import numpy as np
+import pytest
 import yaml
 from markdown_it import MarkdownIt
 
 from lit_video.reports.card import headline, model_card
-from lit_video.runs.predictions import save_logits
+from lit_video.runs.predictions import Draws, save_logits
 from lit_video.utils.text import printable
 from tests.fake_runs import change_result
 
@@ -15,11 +18,37 @@ def test_a_card_counts_what_was_right_and_what_was_confused(finished):
     save_logits(finished, np.arange(6), {"": (logits, np.array([0, 0, 0, 1, 1, 1]), ["walk", "sit", "fall"])})
     change_result(finished, test_videos=6, metrics={"test/video_top1": 400 / 6})
     card = model_card(finished)
-    assert "66.7 % of 6 test videos are right (95 % interval 30 to 90 %)" in card
+    assert "66.7 % of 6 test videos are right (95 % interval 30 to 90 %, if" in card
     assert "- Baseline: always answering 'walk' gives 50.0 %; the model is not better for certain" in card
     assert "| walk | 3 | 67 |" in card and "fall |" not in card
     assert "- Most often confused: 'walk' taken for 'sit' (1); 'sit' taken for 'fall' (1)" in card
     assert [f"- {line}" in card for line in headline(finished)] == [True] * 3
+
+
+@pytest.mark.parametrize("groups", [6, 2, 1])
+def test_a_card_counts_recordings_where_videos_of_one_are_near_equal(groups, finished):
+    """Twenty-four clips of 6, 2 or 1 recordings, right but for one recording, or half of the only one."""
+    number = np.arange(24) * groups // 24
+    target = np.arange(24) % 2
+    wrong = number == 0 if groups > 1 else np.arange(24) < 4
+    logits = np.eye(2, dtype=np.float32)[np.where(wrong, 1 - target, target)]
+    said = {}
+    for draws in (None, Draws("group", number)):
+        save_logits(finished, np.arange(24), {"": (logits, target, ["walk", "sit"])}, draws=draws)
+        change_result(finished, test_videos=24, metrics={"test/video_top1": 100 * float((~wrong).mean())})
+        said[draws is None] = headline(finished)
+    over_videos, over_groups = (
+        [int(end) for end in re.search(r"95 % interval (\d+) to (\d+) %", said[kind][0]).groups()]
+        for kind in (True, False)
+    )
+    if groups == 6:
+        assert (
+            over_groups[0] < over_videos[0] and over_videos[1] <= over_groups[1] and "over 6 groups" in said[False][0]
+        )
+    else:
+        assert over_groups == over_videos and ("this group" if groups == 1 else "these 2 groups") in said[False][0]
+    if groups != 2:
+        assert said[True][1].endswith("the model is better") and not said[False][1].endswith("the model is better")
 
 
 def test_of_several_tasks_a_video_is_right_in_all_of_them(finished):

@@ -27,8 +27,8 @@ def cautious_difference(first: Hits, second: Hits, *, groups: NDArray[np.generic
 
     lost = float(of_draws.clip(min=0).sum())
     gained = float((-of_draws).clip(min=0).sum())
-    least_lost, most_lost = _wilson(lost, draws)
-    least_gained, most_gained = _wilson(gained, draws)
+    least_lost, most_lost = wilson(lost, draws)
+    least_gained, most_gained = wilson(gained, draws)
     below = math.hypot(lost - least_lost, most_gained - gained)
     above = math.hypot(most_lost - lost, gained - least_gained)
     low = max(min(paired.low, paired.value - 100 * below), -100.0)
@@ -36,7 +36,7 @@ def cautious_difference(first: Hits, second: Hits, *, groups: NDArray[np.generic
     return Interval(paired.value, low, high, paired.error, paired.freedom, paired.seeds_share)
 
 
-def _wilson(share: float, count: float) -> tuple[float, float]:
+def wilson(share: float, count: float) -> tuple[float, float]:
     """Return Wilson's interval of a share of ``count`` draws."""
     from scipy.special import ndtri  # here, because importing it takes 0.15 s
 
