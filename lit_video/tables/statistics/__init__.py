@@ -14,6 +14,7 @@ from lit_video.tables.statistics.multiplicity import holm, holm_adjusted
 from lit_video.tables.statistics.power import POWER, detectable
 from lit_video.tables.statistics.ranks import kendall_tau
 from lit_video.tables.statistics.spread import Spread, pooled_spread
+from lit_video.tables.statistics.wilson import chance_of_share, share_interval
 
 __all__ = [
     "CONFIDENCE",
@@ -24,11 +25,13 @@ __all__ = [
     "Spread",
     "calibration_error",
     "cautious_difference",
+    "chance_of_share",
     "detectable",
     "holm",
     "holm_adjusted",
     "kendall_tau",
     "paired_difference",
     "pooled_spread",
+    "share_interval",
     "spread_interval",
 ]
