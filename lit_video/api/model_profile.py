@@ -1,4 +1,4 @@
-"""What a trained model sees: a frozen model, probed on the temporal skills."""
+"""Profile of a trained model: what probes of its frozen features tell of the temporal skills."""
 
 import re
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ HEADER = ["skill", "kind", "recognised", "direction", "seen", "one frame", "pixe
 
 @dataclass(frozen=True, repr=False)
 class ModelProfile(Shown):
-    """What probes read in a frozen model's features, by skill, beside its floors."""
+    """Accuracies of probes of a frozen model's features, by skill, beside floors."""
 
     name: str
     clip: "ClipFormat"  # the clips that it took, and where their settings come from
-    reads: str  # what the probe reads, in words
+    reads: str  # in words: the layer that the probe reads
     measured: "Measured"
-    remarks: Sequence[str] = ()  # what a reader must know of the model
+    remarks: Sequence[str] = ()  # facts that a reader must know of the model
     picture: Path | None = None  # PNG of the accuracies by skill
 
     @property
@@ -39,7 +39,7 @@ class ModelProfile(Shown):
 
     @property
     def skills(self) -> "dict[str, SkillSeen]":
-        """What is read of each skill, by its name."""
+        """Accuracies by the skill's name."""
         return {skill.name: skill for skill in self.measured.skills}
 
     @property
@@ -87,7 +87,7 @@ class ModelProfile(Shown):
             folder.mkdir(parents=True, exist_ok=True)
             write_bytes(picture, content_of(self.figure))
             rows = self.data
-            write_table(folder / "skills.csv", [[*rows[0]], *(row.values() for row in rows)])
+            write_table(folder / "skills.csv", [list(rows[0]), *(list(row.values()) for row in rows)])
         return picture
 
     def _grid(self) -> Grid:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 from lit_video.api.arguments import File, checked_seeds, refuse_below
 from lit_video.api.compare import Compared, compare
@@ -90,18 +90,6 @@ def _cost_table(costs: "list[Cost]") -> Grid:
 
     title = "One layer, a clip of 16 x 64 x 64 pixels, on this CPU"
     return Grid(title, HEADER, [cells(cost) for cost in costs])
-
-
-@overload
-def profile(source: "type[Scheme]", **arguments: Any) -> Profile: ...
-
-
-@overload
-def profile(source: "TrainedModel | nn.Module | Callable[[Tensor], Tensor]", **arguments: Any) -> ModelProfile: ...
-
-
-@overload
-def profile(source: str | Path, **arguments: Any) -> Profile | ModelProfile: ...
 
 
 def profile(

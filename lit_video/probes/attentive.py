@@ -22,9 +22,9 @@ Tokens = NDArray[np.floating]  # (rounds, skills, 2, tokens, width)
 def attentive_hits(tokens: Tokens) -> Hits:
     """Return what an attentive probe reads in tokens ``(rounds, skills, 2, tokens, width)``.
 
-    One probe has the two classes of every skill. *Recognised* is the skill of the largest logit; *direction* the larger
-    of the true skill's two logits. The probe adds no positions in time: it reads what the tokens hold. The number of
-    epochs is the best on a third of the training rounds, by the log loss.
+    One probe has the two classes of every skill. *Recognised* is the skill of the largest logit; *direction* is the
+    larger of the true skill's two logits. The probe adds no positions in time: it reads what the tokens hold. The
+    number of epochs is the best on a third of the training rounds, by the log loss.
     """
     rounds, skills = tokens.shape[:2]
     tested = is_tested(rounds)
@@ -78,7 +78,7 @@ def _trained(tokens: Tokens, scale: _Scale, epochs: int) -> Iterator[AttentivePr
             chosen = order[start : start + BATCH]
             loss = nn.functional.cross_entropy(probe(scale(clips[chosen])), labels[chosen])
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         yield probe.eval()
 

@@ -9,7 +9,7 @@ from lit_video.utils.text import plural
 
 MINUTES = 3.0  # without --minutes
 MOST_ROUNDS = 128  # 128 test videos of each skill resolve 9 points
-MOST_BYTES = 4e9  # of kept features
+MOST_BYTES = 4e9  # limit of kept features
 RESOLVED = 10.0  # points; the minutes for this are named where the interval is wider
 
 

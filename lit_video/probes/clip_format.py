@@ -19,7 +19,7 @@ class ClipFormat:
 
     num_frames: int
     image_size: tuple[int, int]  # height and width in pixels
-    mean: PerChannel  # of pixels from 0 to 1
+    mean: PerChannel  # mean of pixels from 0 to 1
     std: PerChannel
     channels: Channels = "rgb"
     origins: Mapping[str, str] = field(default_factory=dict)  # by setting: where its value comes from

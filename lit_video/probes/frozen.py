@@ -16,12 +16,12 @@ from lit_video.weights.reading import tensors_digest
 
 Read = Callable[[Tensor], object]  # normalised clips (b, 3, t, height, width) -> features
 SAME = 1e-4  # largest difference of a clip's features between two equal calls, relative to the largest feature
-BESIDE = 3e-2  # the same of a clip alone and beside another; kernels of bfloat16 depend on the batch
+BESIDE = 3e-2  # largest difference of a clip alone and beside another; kernels of bfloat16 depend on the batch
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a user says about a model's clips and weights."""
+    """Settings of a model's clips and weights that a user gives."""
 
     num_frames: int | None = None
     image_size: int | Sequence[int] | None = None
@@ -29,7 +29,7 @@ class Asked:
     std: PerChannel | Sequence[float] | None = None
     tokens: bool = False  # read all tokens, by an attentive probe
     random_weights: bool = False  # weights as before any training
-    seed: int = 0  # of random weights
+    seed: int = 0  # seed of random weights and of the videos
     device: Literal["cpu", "cuda"] | None = None
 
     @property
@@ -45,7 +45,7 @@ class FrozenModel:
     name: str  # for people, and for the folder of kept features
     read: Read
     clip: ClipFormat
-    what: str  # what is read, in words
+    what: str  # in words: the layer that is read
     module: nn.Module | None = None  # holds the weights; None for a function
     device: torch.device | None = None  # the clips' device; None for the CPU
     remarks: Sequence[str] = field(default_factory=list)
@@ -125,7 +125,7 @@ def alike(first: Tensor, second: Tensor, tolerance: float) -> bool:
 
 
 def checked_batch(model: FrozenModel, clips: Tensor, most: int) -> tuple[int, Tensor]:
-    """Call a model on two clips in three ways; return the number of clips of a call, and the clips' features.
+    """Call a model on two unlike clips in three ways; return the number of clips of a call, and the clips' features.
 
     Raises:
         UserError: features change from call to call, or depend on the other clips of a batch.

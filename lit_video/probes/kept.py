@@ -28,6 +28,7 @@ _logger = logging.getLogger(__name__)
 
 VERSION = 1  # increment whenever features or small frames of the same model and videos would be others
 TOGETHER = 8  # clips of a call
+UNLIKE = [0, 2]  # numbers in a round of the clips that check a model
 PLANS = "plans.json"  # number of rounds by the minutes that were asked for
 
 
@@ -60,13 +61,13 @@ class KeptFeatures:
         Raises:
             UserError: the model fails, or its features change from call to call.
         """
-        clips = self.videos.round(0)[:2]
+        clips = self.videos.round(0)[UNLIKE]  # of two skills: a pair has equal frames, and equal statistics
         began = time.perf_counter()
         self._together, features = checked_batch(self.model, clips, TOGETHER)
         seconds = (time.perf_counter() - began) / 4  # clips of three calls: one, two, one
 
         kept = self._read(0)
-        if kept is not None and not alike(torch.as_tensor(kept.features[:2]).float(), features.float(), BESIDE):
+        if kept is not None and not alike(torch.as_tensor(kept.features[UNLIKE]).float(), features.float(), BESIDE):
             _logger.info(f"{self.folder}: features of another model, which are made again")
             self._forget()
         return seconds

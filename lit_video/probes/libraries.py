@@ -60,6 +60,7 @@ def of_torchvision(source: str, asked: Asked) -> FrozenModel:
 def of_timm(source: str, asked: Asked) -> FrozenModel:
     """Return an image model of timm whose features are averaged over the frames of a clip."""
     import timm
+    from timm.data.config import resolve_model_data_config
 
     name = source.removeprefix(IMAGES)
     if not timm.is_model(name):
@@ -67,7 +68,7 @@ def of_timm(source: str, asked: Asked) -> FrozenModel:
     with _starting(source, asked):
         model = timm.create_model(name, pretrained=not asked.random_weights, num_classes=0)
 
-    own = timm.data.resolve_model_data_config(model)
+    own = resolve_model_data_config(model)  # type: ignore[no-untyped-call]
     known = {
         "num_frames": IMAGE_FRAMES,
         "image_size": tuple(own["input_size"][1:]),
@@ -99,7 +100,7 @@ def of_hugging_face(folder: Path, asked: Asked) -> FrozenModel:
     name = str(folder)
     config = _content(folder / "config.json")
     preprocessor = _content(folder / "preprocessor_config.json")
-    pixels = channel_pixels(StoredWeights({}, preprocessor=preprocessor)) if preprocessor else None
+    pixels = channel_pixels(StoredWeights({}, preprocessor=dict(preprocessor))) if preprocessor else None
     known: dict[str, Any] = {"num_frames": config.get("num_frames"), "image_size": config.get("image_size")}
     if pixels:
         known |= {"mean": tuple(pixels[0]), "std": tuple(pixels[1])}
@@ -112,7 +113,7 @@ def of_hugging_face(folder: Path, asked: Asked) -> FrozenModel:
     with _starting(name, asked):
         if asked.random_weights:
             settings = AutoConfig.from_pretrained(folder, local_files_only=True)
-            model = AutoModelForVideoClassification.from_config(settings)
+            model = AutoModelForVideoClassification.from_config(settings)  # type: ignore[no-untyped-call]
         else:
             model, loaded = AutoModelForVideoClassification.from_pretrained(
                 folder, local_files_only=True, output_loading_info=True

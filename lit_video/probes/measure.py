@@ -1,4 +1,4 @@
-"""What probes read in a frozen model's features, by skill, beside its floors."""
+"""Measurement of a frozen model: probes of its features, by skill, beside floors."""
 
 import logging
 import time
@@ -22,7 +22,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SkillSeen:
-    """What a probe reads of one skill, in percent of test videos, with 95 % intervals."""
+    """Accuracies of a probe for one skill, in percent of test videos, with 95 % intervals."""
 
     name: str
     kind: str  # when: which event came first; change: how neighbouring states differ
@@ -40,12 +40,12 @@ class SkillSeen:
 
 @dataclass(frozen=True)
 class Measured:
-    """What probes read of all skills."""
+    """Accuracies of a probe for all skills."""
 
     skills: Sequence[SkillSeen]
     recognised: Interval  # over all skills
     direction: Interval
-    pixels_recognised: Interval  # the same of small frames
+    pixels_recognised: Interval  # recognised in small frames, over all skills
     pixels_direction: Interval
     rounds: int  # pairs of each skill; half of them train the probe
     steps: int  # steps of a turn

@@ -1,5 +1,7 @@
 """Picture of what a model sees: recognised and direction by skill, with intervals and floors."""
 
+from typing import Any
+
 from matplotlib.figure import Figure
 
 from lit_video.probes.measure import Measured
@@ -36,7 +38,7 @@ def figure_of(title: str, measured: Measured) -> Figure:
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
 
-    names = {
+    names: dict[str, dict[str, Any]] = {
         "shown to be above 50": {"marker": "o", "color": LIGHT["s0"]},
         "not shown": {"marker": "o", "color": LIGHT["quiet"]},
         "the same probe on pixels": {"marker": "x", "color": LIGHT["s1"]},
@@ -48,6 +50,6 @@ def figure_of(title: str, measured: Measured) -> Figure:
     return figure
 
 
-def _draw(axes: object, height: float, interval: Interval, colour: str) -> None:
-    axes.plot([interval.low, interval.high], [height, height], color=colour, linewidth=1.5)  # type: ignore[attr-defined]
-    axes.plot(interval.value, height, "o", color=colour, markersize=5)  # type: ignore[attr-defined]
+def _draw(axes: Any, height: float, interval: Interval, colour: str) -> None:
+    axes.plot([interval.low, interval.high], [height, height], color=colour, linewidth=1.5)
+    axes.plot(interval.value, height, "o", color=colour, markersize=5)

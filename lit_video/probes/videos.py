@@ -32,7 +32,7 @@ SKILLS = (
 )
 MOST_STEPS = 16  # steps of a turn; clips of more frames show each step several times
 FEWEST_STEPS = 4
-DIFFICULTY = 0.4  # as in the training of experiments/scale/profile.yaml
+DIFFICULTY = 0.4  # difficulty of the training videos of experiments/scale/profile.yaml
 SMALLEST = 16  # side in pixels of the pictures that are drawn; smaller clips are made from them
 SPLIT = "probe"  # part of every seed: no split of a data set has these videos
 GRID = 8  # rows and columns of the small frames whose pixels are a floor
