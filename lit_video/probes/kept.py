@@ -61,7 +61,7 @@ class KeptFeatures:
         Raises:
             UserError: the model fails, or its features change from call to call.
         """
-        clips = self.videos.round(0)[UNLIKE]  # of two skills: a pair has equal frames, and equal statistics
+        clips = self.videos.round(0)[UNLIKE]  # clips of two skills: a pair has equal statistics
         began = time.perf_counter()
         self._together, features = checked_batch(self.model, clips, TOGETHER)
         seconds = (time.perf_counter() - began) / 4  # clips of three calls: one, two, one
