@@ -1,5 +1,6 @@
 """Attentive probe of frozen tokens: one learned query reads all tokens of a clip, as in V-JEPA (arXiv:2404.08471)."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,7 +12,7 @@ from lit_video.network.aggregation import AttentiveProbe
 from lit_video.probes.heads import HELD_OUT, Hits, is_tested
 from lit_video.video.seeding import seeded
 
-EPOCHS = 40  # most epochs; their number is chosen on held-out training rounds
+STEPS = 800  # most steps of training; the number of epochs is chosen on held-out training rounds
 BATCH = 32
 RATE = 1e-3
 DECAY = 0.05
@@ -33,7 +34,9 @@ def attentive_hits(tokens: Tokens) -> Hits:
     scale = _Scale(trained)
 
     losses: list[float] = []
-    for probe in _trained(trained[~held_out], scale, EPOCHS):
+    videos = trained[~held_out].size // (tokens.shape[-2] * tokens.shape[-1])
+    most = math.ceil(STEPS / math.ceil(videos / BATCH))
+    for probe in _trained(trained[~held_out], scale, most):
         losses.append(_loss(probe, trained[held_out], scale))
     epochs = 1 + int(np.argmin(losses))
     *_, probe = _trained(trained, scale, epochs)
