@@ -21,6 +21,6 @@ def test_files_are_utf8_and_a_terminal_without_a_character_shows_a_question_mark
 
 
 def test_figures_print_nothing_about_a_home_that_cannot_be_written():
-    code = "from lit_video.utils.startup import set_up_process; set_up_process(); import lit_video.inference.result_pictures"
+    code = "from lit_video.utils import startup; startup.set_up_process(); import lit_video.inference.result_pictures"
     done = python("-c", code, HOME="/dev/null/home", XDG_CACHE_HOME="", XDG_CONFIG_HOME="", MPLCONFIGDIR="")
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,19 +1,20 @@
-"""Sight, cost and skills of an attention scheme."""
+"""Sight, cost and skills of an attention scheme; what a trained model sees."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from lit_video.api.arguments import File, checked_seeds, refuse_below
 from lit_video.api.compare import Compared, compare
 from lit_video.api.fit import fit
+from lit_video.api.model_profile import ModelProfile, profile_model
 from lit_video.api.report import report
 from lit_video.api.schemes import name_of_scheme, scheme_of
-from lit_video.errors import UserError
-from lit_video.schemes.built_in import OTHERS, built_in
+from lit_video.errors import OptionError, UserError
+from lit_video.schemes.built_in import KNOWN, OTHERS, built_in
 from lit_video.schemes.skills_table import PROFILE_SCALE, SKILLS_TABLE, nearest_first, unmeasured, write_skills_table
 from lit_video.settings.flags import Settings, as_given
 from lit_video.tables.reading import read_table
@@ -24,13 +25,17 @@ from lit_video.utils.shown import Part, Shown, TextTable, as_text
 from lit_video.utils.startup import set_up_process
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
     from lit_video.attention import Scheme
+    from lit_video.inference.predict import TrainedModel
     from lit_video.schemes.contract import Contract
     from lit_video.schemes.cost import Cost
     from lit_video.schemes.sight import Sight
 
 _logger = logging.getLogger(__name__)
 
+FEWEST_PAIRS = 4  # two pairs of each skill train the probe, two test it
 COMPARED = ("space", "xvit", "divided", "joint")  # schemes beside the user's own on videos
 
 
@@ -88,38 +93,123 @@ def _cost_table(costs: "list[Cost]") -> TextTable:
 
 
 def profile(
-    scheme: "str | Path | type[Scheme]",
+    source: "str | Path | type[Scheme] | TrainedModel | nn.Module | Callable[[Tensor], Tensor]",
     *,
-    train: bool = True,
-    on: File | None = None,
     seeds: Iterable[int] = (0,),
     output: File | None = None,
+    train: bool = True,
+    on: File | None = None,
     jobs: int = 1,
     settings: Settings = (),
-) -> Profile:
-    """Check an attention scheme, show what it sees and costs, and train it on skills.
+    minutes: float | None = None,
+    pairs: int | None = None,
+    num_frames: int | None = None,
+    image_size: int | Sequence[int] | None = None,
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
+    tokens: bool = False,
+    random_weights: bool = False,
+    device: Literal["cpu", "cuda"] | None = None,
+) -> Profile | ModelProfile:
+    """Say what an attention scheme or a trained model sees of time.
 
-    Draws which tokens see which, and after how many layers. Compares parameters, multiply-adds, memory and time with
-    built-in schemes, and the accuracy in each skill with the rows of the skills table. A scheme that breaks its
-    contract is not measured, see ``Profile.ok``.
+    A scheme is checked; drawn, which tokens see which, and after how many layers; compared with built-in schemes in
+    parameters, multiply-adds, memory and time; and trained on the temporal skills, beside the rows of the skills table.
+    A scheme that breaks its contract is not measured, see ``Profile.ok``.
+
+    A trained model stays as it is. A linear probe reads its features of videos of the temporal skills: which skill is
+    recognised, and which direction given the skill, beside floors. Features are kept on disk.
 
     Args:
-        scheme: a class, ``FILE.py``, ``FILE.py:CLASS``, ``MODULE.CLASS``, or the name of a built-in scheme.
-        train: also train it.
-        on: folder or table of videos to train on, beside other schemes, in place of the skills.
-        seeds: seeds of the trainings.
+        source: a scheme: a class, ``FILE.py``, ``FILE.py:CLASS``, ``MODULE.CLASS``, or the name of a built-in one. Or a
+            model: a run's folder or checkpoint, ``hub:NAME``, ``torchvision:NAME``, ``timm:NAME`` (an image model,
+            averaged over frames), a folder of transformers, an exported program, a model of :func:`lit_video.load`, a
+            module, or a function from normalised clips ``(b, 3, t, height, width)`` to features ``(b, d)`` or tokens
+            ``(b, n, d)``, which an attentive probe reads.
+        seeds: seeds of a scheme's trainings; for a model one, of the videos and of random weights.
         output: folder to write; ``None`` for ``profile/NAME``.
+        train: also train the scheme.
+        on: folder or table of videos to train the scheme on, beside other schemes, in place of the skills.
         jobs: number of runs at once.
         settings: nested data as in a YAML file, for the trainings.
+        minutes: time for a model's features, which decides the number of videos; ``None`` for 3, or as long as the
+            fewest videos take.
+        pairs: number of pairs of a video and its reverse for each skill, from 4, in place of minutes.
+        num_frames: frames of a model's clips; ``None`` for its own, as for the next three.
+        image_size: side, or height and width, in pixels.
+        mean: mean of pixels from 0 to 1 that is subtracted, one or for each channel.
+        std: deviation of pixels by which they are divided.
+        tokens: read all tokens of a run or a folder of transformers by an attentive probe.
+        random_weights: take a model as it is before any training.
+        device: device of the model; ``None`` for a GPU if there is one, or where a module is.
 
     Raises:
-        UserError: there is no such scheme, or an argument is wrong.
+        UserError: there is no such scheme or model, an argument is wrong, or the model gives no features.
         RunFailed: a run ended without a result.
         RunStopped: a signal stopped a run at a checkpoint; the same call goes on.
     """
     refuse_below("jobs", jobs, 1)
     chosen_seeds = checked_seeds(seeds)
-    given = as_given(settings)
+    of_model = {
+        "minutes": minutes,
+        "pairs": pairs,
+        "num_frames": num_frames,
+        "image_size": image_size,
+        "mean": mean,
+        "std": std,
+        "tokens": tokens or None,
+        "random_weights": random_weights or None,
+        "device": device,
+    }
+    if not is_scheme(source):
+        of_scheme = {"train": None if train else train, "on": on, "settings": settings or None}
+        _refuse(of_scheme, "is for a scheme, not for a trained model")
+        refuse_below("minutes", minutes, 0, whole=False)
+        refuse_below("pairs", pairs, FEWEST_PAIRS)
+        if len(chosen_seeds) > 1:
+            raise OptionError("seeds", f"is {chosen_seeds}; a trained model takes one, of the videos")
+        set_up_process()
+
+        from lit_video.probes.frozen import Asked  # here, because importing torch takes seconds
+
+        asked = Asked(
+            num_frames,
+            image_size,
+            mean,
+            std=std,
+            tokens=tokens,
+            random_weights=random_weights,
+            seed=chosen_seeds[0],
+            device=device,
+        )
+        return profile_model(source, asked, minutes=minutes, pairs=pairs, output=output)
+
+    _refuse(of_model, "is for a trained model, not for a scheme")
+    training = _Training(chosen_seeds, jobs, as_given(settings))
+    return _profile_scheme(source, training, train=train, on=on, output=output)
+
+
+def is_scheme(source: object) -> bool:
+    """Return whether a source is an attention scheme, not a trained model, by its form."""
+    if not isinstance(source, str | Path):
+        return isinstance(source, type)
+    text = str(source)
+    if text in KNOWN or ".py" in text:
+        return True
+    named = text.startswith(("hub:", "torchvision:", "timm:"))
+    return not (named or "/" in text or user_path(text).exists())
+
+
+def _refuse(arguments: dict[str, Any], reason: str) -> None:
+    """Refuse arguments that are given although they have no meaning."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise OptionError(name, reason)
+
+
+def _profile_scheme(
+    scheme: Any, training: "_Training", *, train: bool, on: File | None, output: File | None
+) -> Profile:
     set_up_process()
     name, kind = scheme_of(scheme)
     text = name_of_scheme(scheme) if train else ""
@@ -149,9 +239,16 @@ def profile(
     compared = None
     if train and on is not None:
         schemes = list(dict.fromkeys([*COMPARED, text]))
-        compared = compare(on, schemes, seeds=chosen_seeds, output=folder, jobs=jobs, settings=given)
+        compared = compare(
+            on,
+            schemes,
+            seeds=training.seeds,
+            output=folder,
+            jobs=training.jobs,
+            settings=training.settings,
+        )
     elif train:
-        skills = _skills(name, text, folder, training=_Training(chosen_seeds, jobs, given))
+        skills = _skills(name, text, folder, training=training)
     return Profile(
         name,
         contract,

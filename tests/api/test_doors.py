@@ -81,7 +81,11 @@ CALLS = {
     ("profile", "joint", "--look", "--data.num_workers", "0"): (
         "profile",
         ("joint",),
-        {"train": False, "on": None, "seeds": [0], "output": None, "jobs": 1, "settings": WORKERS},
+        {
+            **{"train": False, "on": None, "seeds": [0], "output": None, "jobs": 1, "settings": WORKERS},
+            **dict.fromkeys(("minutes", "pairs", "num_frames", "image_size", "mean", "std", "device")),
+            **{"tokens": False, "random_weights": False},
+        },
     ),
     ("data", "check", "tests", "--dataset", "VideoFolder", "--data.root", "DIR"): (
         "check",

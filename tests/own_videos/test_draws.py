@@ -7,7 +7,7 @@ from lit_video.datamodules.drawing import encode
 from lit_video.datamodules.inspection import open_dataset
 from lit_video.datamodules.manifest import MANIFEST
 from lit_video.own_videos.experiment import Asked, write_experiment
-from lit_video.own_videos.finding import find_videos
+from lit_video.own_videos.finding import find_own_videos
 from lit_video.own_videos.plan import Plan, divide, inspect
 from lit_video.runs.predictions import save_logits
 from lit_video.training.folds import draws_of_folds
@@ -36,7 +36,7 @@ def clips(tmp_path_factory):
 
 def planned(folder, output, *, group=None, folds=False):
     """Write the experiment on a folder's videos, without measured choices; return its section data."""
-    inspected = inspect(find_videos(folder), output / MANIFEST)
+    inspected = inspect(find_own_videos(folder), output / MANIFEST)
     divided = divide(inspected, group=group, folds=folds)
     plan = Plan(
         place=folder,

@@ -13,7 +13,7 @@ from lit_video.tables.statistics.intervals import (
 from lit_video.tables.statistics.multiplicity import holm, holm_adjusted
 from lit_video.tables.statistics.power import POWER, detectable
 from lit_video.tables.statistics.ranks import kendall_tau
-from lit_video.tables.statistics.share import accuracy_interval
+from lit_video.tables.statistics.share import accuracy_interval, chance_of_share
 from lit_video.tables.statistics.spread import Spread, pooled_spread
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "accuracy_interval",
     "calibration_error",
     "cautious_difference",
+    "chance_of_share",
     "detectable",
     "holm",
     "holm_adjusted",

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.tables.statistics.clusters import cluster_numbers, video_weights
-from lit_video.tables.statistics.intervals import CONFIDENCE, Hits, Interval, paired_difference
+from lit_video.tables.statistics.intervals import Hits, Interval, paired_difference
+from lit_video.tables.statistics.wilson import wilson
 
 
 def cautious_difference(first: Hits, second: Hits, *, groups: NDArray[np.generic] | None = None) -> Interval:
@@ -34,15 +35,3 @@ def cautious_difference(first: Hits, second: Hits, *, groups: NDArray[np.generic
     low = max(min(paired.low, paired.value - 100 * below), -100.0)
     high = min(max(paired.high, paired.value + 100 * above), 100.0)
     return Interval(paired.value, low, high, paired.error, paired.freedom, paired.seeds_share)
-
-
-def wilson(share: float, count: float) -> tuple[float, float]:
-    """Return Wilson's interval of a share of ``count`` draws."""
-    from scipy.special import ndtri  # here, because importing it takes 0.15 s
-
-    share = min(max(share, 0.0), 1.0)  # sums of weights may leave the range by rounding
-    quantile = float(ndtri((1 + CONFIDENCE) / 2))
-    scale = 1 + quantile**2 / count
-    centre = (share + quantile**2 / (2 * count)) / scale
-    half = quantile / scale * math.sqrt(share * (1 - share) / count + quantile**2 / (4 * count**2))
-    return max(centre - half, 0.0), min(centre + half, 1.0)

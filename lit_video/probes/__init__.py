@@ -1,0 +1,1 @@
+"""Any frozen video model on the temporal skills: its clips, features, videos and probes."""

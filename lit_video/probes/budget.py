@@ -1,0 +1,54 @@
+"""Number of rounds of videos that fit into the user's minutes, and what they resolve."""
+
+import math
+
+from lit_video.errors import OptionError
+from lit_video.probes.heads import FEWEST_ROUNDS
+from lit_video.tables.statistics import CONFIDENCE
+from lit_video.utils.text import plural
+
+MINUTES = 3.0  # without --minutes
+MOST_ROUNDS = 128  # 128 test videos of each skill resolve 9 points
+MOST_BYTES = 4e9  # limit of kept features
+RESOLVED = 10.0  # points; the minutes for this are named where the interval is wider
+
+
+def rounds_for(minutes: float | None, seconds: float, bytes_of_round: float) -> int:
+    """Return the number of rounds for some minutes; ``seconds``: duration of a round.
+
+    Raises:
+        OptionError: the user's minutes are too few for the least that can be tested, or the features are too large.
+    """
+    fitting = int(60 * (minutes or MINUTES) / seconds)
+    least = math.ceil(10 * FEWEST_ROUNDS * seconds / 60) / 10
+    if minutes is not None and fitting < FEWEST_ROUNDS:
+        raise OptionError("minutes", f"is {minutes:g}; {FEWEST_ROUNDS} pairs of each skill, the least, take {least:g}")
+
+    room = int(MOST_BYTES / bytes_of_round)
+    if room < FEWEST_ROUNDS:
+        gigabytes = FEWEST_ROUNDS * bytes_of_round / 1e9
+        raise OptionError("tokens", f"features of {FEWEST_ROUNDS} pairs of each skill take {gigabytes:.0f} GB")
+    return max(FEWEST_ROUNDS, min(fitting, room, MOST_ROUNDS))
+
+
+def resolution(videos: int) -> float:
+    """Return half the width in points of an interval around 50 % of so many independent videos."""
+    from scipy.special import ndtri  # here, because importing it takes 0.15 s
+
+    quantile = float(ndtri((1 + CONFIDENCE) / 2))
+    return 100 * quantile * math.sqrt(0.25 / (videos + quantile**2))
+
+
+def resolved(rounds: int, seconds: float | None) -> str:
+    """Say what the test videos of a skill resolve, and how many minutes would resolve ``RESOLVED`` points.
+
+    ``seconds``: duration of a round; ``None`` if all features were kept.
+    """
+    tested = 2 * (rounds // 2)
+    half = resolution(tested)
+    text = f"{plural(tested, 'test video')} of each skill: an interval of about ±{half:.0f} points around 50"
+    if half <= RESOLVED or seconds is None:
+        return text
+
+    needed = next(number for number in range(rounds, 10**4) if resolution(2 * (number // 2)) <= RESOLVED)
+    return f"{text}; ±{RESOLVED:.0f} would take about {plural(math.ceil(needed * seconds / 60), 'minute')}"

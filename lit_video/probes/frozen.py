@@ -1,0 +1,152 @@
+"""A frozen model as a function from pixels to features, checked before it is trusted."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from lit_video.errors import UserError, fault_of
+from lit_video.probes.clip_format import ClipFormat
+from lit_video.utils.clip_shape import PerChannel
+from lit_video.video.batch import normalise
+from lit_video.weights.reading import tensors_digest
+
+Read = Callable[[Tensor], object]  # normalised clips (b, 3, t, height, width) -> features
+SAME = 1e-4  # largest difference of a clip's features between two equal calls, relative to the largest feature
+BESIDE = 3e-2  # largest difference of a clip alone and beside another; kernels of bfloat16 depend on the batch
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Settings of a model's clips and weights that a user gives."""
+
+    num_frames: int | None = None
+    image_size: int | Sequence[int] | None = None
+    mean: PerChannel | Sequence[float] | None = None
+    std: PerChannel | Sequence[float] | None = None
+    tokens: bool = False  # read all tokens, by an attentive probe
+    random_weights: bool = False  # weights as before any training
+    seed: int = 0  # seed of random weights and of the videos
+    device: Literal["cpu", "cuda"] | None = None
+
+    @property
+    def clip(self) -> Mapping[str, Any]:
+        """Settings of the clips by name, ``None`` where the model's own are meant."""
+        return {name: getattr(self, name) for name in ("num_frames", "image_size", "mean", "std")}
+
+
+@dataclass(frozen=True)
+class FrozenModel:
+    """A model that gives features, with the clips that it takes."""
+
+    name: str  # for people, and for the folder of kept features
+    read: Read
+    clip: ClipFormat
+    what: str  # in words: the layer that is read
+    module: nn.Module | None = None  # holds the weights; None for a function
+    device: torch.device | None = None  # the clips' device; None for the CPU
+    remarks: Sequence[str] = field(default_factory=list)
+
+    @property
+    def digest(self) -> str:
+        """Hash of the weights; empty for a function, whose weights are not known."""
+        return tensors_digest(self.module.state_dict()) if self.module is not None else ""
+
+    def features(self, clips: Tensor) -> Tensor:
+        """Return features ``(b, d)`` or tokens ``(b, n, d)``, on the CPU, of uint8 ``(b, t, 3, height, width)``.
+
+        Raises:
+            UserError: the model fails, or gives no such features.
+        """
+        pixels = normalise(clips[:, None], self.clip.mean, self.clip.std, channels=self.clip.channels)
+        parameter = _first_parameter(self.module)
+        device = self.device or (parameter.device if parameter is not None else torch.device("cpu"))
+        dtype = parameter.dtype if parameter is not None else torch.float32
+
+        try:
+            with torch.no_grad():
+                given = self.read(pixels.to(device, dtype))
+        except Exception as error:  # a user's code raises anything
+            shape = "(batch, 3, frames, height, width)"
+            hint = "one that takes (batch, frames, 3, height, width) needs clip.transpose(1, 2)"
+            raise UserError(
+                f"{self.name} fails on clips {tuple(pixels.shape)}, {shape}: {fault_of(error)}; {hint}"
+            ) from error
+        return self._checked(given, len(clips))
+
+    def _checked(self, given: object, count: int) -> Tensor:
+        if not isinstance(given, Tensor):
+            raise UserError(f"{self.name} gives a {type(given).__name__}, expected a tensor {EXPECTED}")
+        if given.ndim not in (2, 3) or len(given) != count or not given.numel():
+            raise UserError(f"{self.name} gives {tuple(given.shape)} for {count} clips, expected {EXPECTED}")
+        if not given.is_floating_point():
+            raise UserError(f"{self.name} gives {given.dtype}, expected floating-point features {EXPECTED}")
+
+        features = given.detach().cpu()
+        if not features.isfinite().all():
+            raise UserError(f"{self.name} gives features that are not finite (NaN or infinite)")
+        return features
+
+    @contextmanager
+    def in_eval_mode(self) -> Any:
+        """Put the module into eval mode in a block, then every part back into the mode in which it was."""
+        modules = list(self.module.modules()) if self.module is not None else []
+        training = [module.training for module in modules]
+        if self.module is not None:
+            with suppress(NotImplementedError):  # programs of torch.export have one mode
+                self.module.eval()
+        try:
+            yield
+        finally:
+            for module, was_training in zip(modules, training, strict=True):
+                module.training = was_training
+
+
+EXPECTED = "(batch, width), or tokens (batch, tokens, width)"
+
+
+def _first_parameter(module: nn.Module | None) -> Tensor | None:
+    """Return a tensor with the device and the dtype of a module; ``None`` if it has no floating-point weights."""
+    if module is None:
+        return None
+    floating = (parameter for parameter in module.parameters() if parameter.is_floating_point())
+    return next(floating, None)
+
+
+def alike(first: Tensor, second: Tensor, tolerance: float) -> bool:
+    """Return whether two calls gave the same features, up to ``tolerance`` of the largest one."""
+    if first.shape != second.shape:
+        return False
+    scale = float(first.abs().max()) or 1.0
+    return float((first.float() - second.float()).abs().max()) <= tolerance * scale
+
+
+def checked_batch(model: FrozenModel, clips: Tensor, most: int) -> tuple[int, Tensor]:
+    """Call a model on two unlike clips in three ways; return the number of clips of a call, and the clips' features.
+
+    Raises:
+        UserError: features change from call to call, or depend on the other clips of a batch.
+    """
+    first = model.features(clips[:1])
+    try:
+        both = model.features(clips[:2])
+        batch = most
+    except UserError:  # a program for a single clip
+        both = torch.cat([first, model.features(clips[1:2])])
+        batch = 1
+    again = model.features(clips[:1])
+
+    if not alike(first, again, SAME):
+        raise UserError(
+            f"{model.name} gives other features for the same clip at a second call: dropout in training mode, or a "
+            "state between calls; call .eval() on it, or reset the state in the function"
+        )
+    if not alike(first, both[:1], BESIDE):
+        raise UserError(
+            f"{model.name} gives a clip other features beside another clip: batch normalisation in training mode? "
+            "call .eval() on it"
+        )
+    return batch, both

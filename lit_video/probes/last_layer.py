@@ -1,0 +1,41 @@
+"""Input of a network's last layer: the features that its classifier reads."""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from lit_video.errors import UserError
+
+LAYERS = (nn.Linear, nn.Conv3d)
+
+
+def last_layer(network: nn.Module, name: str) -> nn.Module:
+    """Return the last linear or convolution layer of a network, in the order of its parts."""
+    layers = [module for module in network.modules() if isinstance(module, LAYERS)]
+    if not layers:
+        raise UserError(f"{name} has no linear layer at its end; give a function from clips to features")
+    return layers[-1]
+
+
+def reading_inputs(network: nn.Module, layer: nn.Module) -> Callable[[Tensor], Tensor]:
+    """Return a function from clips to the inputs of a layer, averaged over all axes but the batch and the width."""
+    inputs: list[Tensor] = []
+
+    def keep(module: nn.Module, given: tuple[Tensor, ...]) -> None:
+        x = given[0]
+        if isinstance(module, nn.Conv3d):
+            x = x.flatten(2).mean(2)
+        elif x.ndim > 2:
+            x = x.flatten(1, -2).mean(1)
+        inputs.append(x)
+
+    def read(clip: Tensor) -> Tensor:
+        inputs.clear()
+        handle = layer.register_forward_pre_hook(keep)
+        try:
+            network(clip)
+        finally:
+            handle.remove()
+        return inputs[-1]
+
+    return read

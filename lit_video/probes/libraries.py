@@ -1,0 +1,218 @@
+"""Models of torchvision, timm and transformers, and programs that were exported, as frozen models."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lit_video.errors import UserError, one_line
+from lit_video.probes.clip_format import clip_format
+from lit_video.probes.frozen import Asked, FrozenModel
+from lit_video.probes.last_layer import last_layer, reading_inputs
+from lit_video.utils.environment import choose_device
+from lit_video.utils.text import did_you_mean
+from lit_video.video.seeding import seeded
+from lit_video.weights.hub import IMAGES
+from lit_video.weights.integrity import EXPORTED
+from lit_video.weights.reading import StoredWeights
+from lit_video.weights.settings import channel_pixels
+
+VIDEOS = "torchvision:"  # prefix of torchvision's video models
+IMAGE_FRAMES = 16  # frames of a clip for an image model, whose features are averaged
+PROGRAMS = (".pt2", ".onnx")
+CLASSIFIER = "the input of its last layer"
+
+
+def of_torchvision(source: str, asked: Asked) -> FrozenModel:
+    """Return a video model of torchvision; size, frames and pixels are those of its published weights.
+
+    Raises:
+        UserError: there is no such model, or its weights are not here and cannot be downloaded.
+    """
+    from torchvision.models import get_model, get_model_weights, list_models, video
+
+    name = source.removeprefix(VIDEOS)
+    names = list_models(video)
+    if name not in names:
+        raise UserError(f"{source}: no video model of torchvision{did_you_mean(name, names) or f'; {_listed(names)}'}")
+
+    published = get_model_weights(name).DEFAULT
+    transform = published.transforms()
+    frames = re.search(r"clip_len=(\d+)", published.meta["_docs"])
+    known = {
+        "num_frames": int(frames[1]) if frames else None,
+        "image_size": tuple(transform.crop_size),
+        "mean": tuple(transform.mean),
+        "std": tuple(transform.std),
+    }
+    clip = clip_format(source, asked.clip, known, "torchvision's published weights")
+
+    with _starting(source, asked):
+        model = get_model(name, weights=None if asked.random_weights else published)
+    return _reading(model, source, asked, clip=clip)
+
+
+def of_timm(source: str, asked: Asked) -> FrozenModel:
+    """Return an image model of timm whose features are averaged over the frames of a clip."""
+    import timm
+    from timm.data.config import resolve_model_data_config
+
+    name = source.removeprefix(IMAGES)
+    if not timm.is_model(name):
+        raise UserError(f"{source}: no model of timm{did_you_mean(name, timm.list_models())}")
+    with _starting(source, asked):
+        model = timm.create_model(name, pretrained=not asked.random_weights, num_classes=0)
+
+    own = resolve_model_data_config(model)  # type: ignore[no-untyped-call]
+    known = {
+        "num_frames": IMAGE_FRAMES,
+        "image_size": tuple(own["input_size"][1:]),
+        "mean": tuple(own["mean"]),
+        "std": tuple(own["std"]),
+    }
+    clip = clip_format(source, asked.clip, known, "timm's configuration; any number of frames is averaged")
+    module = model.to(choose_device(asked.device)).eval()
+
+    def read(clips: Tensor) -> Tensor:
+        frames = clips.transpose(1, 2)
+        return module(frames.flatten(0, 1)).unflatten(0, frames.shape[:2]).mean(1)
+
+    _refuse_tokens(source, asked)
+    return FrozenModel(source, read, clip, what="its features, averaged over frames", module=module)
+
+
+def is_hugging_face(folder: Path) -> bool:
+    """Return whether a folder is a model of transformers."""
+    return folder.is_dir() and "model_type" in _content(folder / "config.json")
+
+
+def of_hugging_face(folder: Path, asked: Asked) -> FrozenModel:
+    """Return a video model of a folder in the form of transformers; nothing is downloaded, no code of it is run.
+
+    Raises:
+        UserError: transformers is not installed, the model is no video model, or weights are missing.
+    """
+    name = str(folder)
+    config = _content(folder / "config.json")
+    preprocessor = _content(folder / "preprocessor_config.json")
+    pixels = channel_pixels(StoredWeights({}, preprocessor=dict(preprocessor))) if preprocessor else None
+    known: dict[str, Any] = {"num_frames": config.get("num_frames"), "image_size": config.get("image_size")}
+    if pixels:
+        known |= {"mean": tuple(pixels[0]), "std": tuple(pixels[1])}
+    clip = clip_format(name, asked.clip, known, "its config.json and preprocessor_config.json")
+
+    try:
+        from transformers import AutoConfig, AutoModelForVideoClassification
+    except ImportError:
+        raise UserError(f"{name} needs transformers, which is not installed: pip install transformers") from None
+    with _starting(name, asked):
+        if asked.random_weights:
+            settings = AutoConfig.from_pretrained(folder, local_files_only=True)
+            model = AutoModelForVideoClassification.from_config(settings)  # type: ignore[no-untyped-call]
+        else:
+            model, loaded = AutoModelForVideoClassification.from_pretrained(
+                folder, local_files_only=True, output_loading_info=True
+            )
+            _refuse_missing(name, loaded["missing_keys"])
+
+    module = model.to(choose_device(asked.device)).eval()
+    layer = last_layer(module, name)
+    if asked.tokens:
+        base = module.base_model
+        return FrozenModel(
+            name,
+            lambda clips: base(pixel_values=clips.transpose(1, 2)).last_hidden_state,
+            clip,
+            what="its tokens after the last layer",
+            module=module,
+        )
+
+    class FramesFirst(nn.Module):
+        """The model for clips ``(b, 3, t, height, width)``."""
+
+        def forward(self, clips: Tensor) -> object:
+            return module(pixel_values=clips.transpose(1, 2))
+
+    return FrozenModel(name, reading_inputs(FramesFirst(), layer), clip, what=CLASSIFIER, module=module)
+
+
+def _refuse_missing(name: str, missing: Any) -> None:
+    """Refuse a folder without the weights of layers before the classifier."""
+    before = sorted(key for key in missing if not key.startswith(("classifier.", "fc_norm.")))
+    if before:
+        raise UserError(f"{name} lacks {len(before)} weights, such as {before[0]}: it is not a complete model")
+
+
+def of_program(path: Path, asked: Asked) -> FrozenModel:
+    """Return a program of ``lit_video export`` or of torch.export, whose logits are the features."""
+    name = str(path)
+    _refuse_tokens(name, asked)
+    if asked.random_weights:
+        raise UserError(f"{name}: a program has its weights; random ones need the model's code")
+
+    settings = _content(path.with_name(EXPORTED)).get("data") or {}
+    clip = clip_format(name, asked.clip, settings, f"{EXPORTED} beside it", channels=settings.get("channels", "rgb"))
+    what = "its logits, since a program gives no features"
+    try:
+        if path.suffix == ".onnx":
+            return FrozenModel(name, _onnx(path), clip, what=what)
+        module = torch.export.load(path).module()
+    except Exception as error:  # a damaged file raises anything
+        raise UserError(f"{name} cannot be read as a program: {one_line(error)[:200]}") from error
+    return FrozenModel(name, module, clip, what=what, module=module)
+
+
+def _onnx(path: Path) -> Callable[[Tensor], Tensor]:
+    from onnxruntime import InferenceSession
+
+    session = InferenceSession(path, providers=["CPUExecutionProvider"])
+    (entry,) = session.get_inputs()
+
+    def read(clips: Tensor) -> Tensor:
+        return torch.from_numpy(session.run(None, {entry.name: clips.numpy()})[0])
+
+    return read
+
+
+def _reading(model: nn.Module, source: str, asked: Asked, *, clip: Any) -> FrozenModel:
+    _refuse_tokens(source, asked)
+    module = model.to(choose_device(asked.device)).eval()
+    return FrozenModel(source, reading_inputs(module, last_layer(module, source)), clip, what=CLASSIFIER, module=module)
+
+
+def _refuse_tokens(name: str, asked: Asked) -> None:
+    if asked.tokens:
+        raise UserError(f"{name}: its tokens are not known; in Python, give a function from clips to (B, N, D)")
+
+
+@contextmanager
+def _starting(name: str, asked: Asked) -> Any:
+    """Seed random weights in a block; describe weights that cannot be had in one line."""
+    with seeded("weights", asked.seed):
+        try:
+            yield
+        except UserError:
+            raise
+        except Exception as error:  # the libraries raise anything
+            otherwise = "--random_weights takes it as it is before any training"
+            raise UserError(f"{name}: its weights cannot be read: {one_line(error)[:200]}; {otherwise}") from error
+
+
+def _content(path: Path) -> Mapping[str, Any]:
+    """Return the content of a JSON file; empty without one."""
+    if not path.is_file():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path} cannot be read: {one_line(error)}") from error
+    return content if isinstance(content, dict) else {}
+
+
+def _listed(names: list[str]) -> str:
+    return "one of " + ", ".join(names)

@@ -1,0 +1,151 @@
+"""Measurement of a frozen model: probes of its features, by skill, beside floors."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lit_video.probes.attentive import attentive_hits
+from lit_video.probes.budget import resolved, rounds_for
+from lit_video.probes.frozen import FrozenModel
+from lit_video.probes.heads import Bools, Hits, linear_hits
+from lit_video.probes.kept import KeptFeatures
+from lit_video.probes.videos import ProbeVideos
+from lit_video.tables.statistics import LEVEL, Interval, accuracy_interval, chance_of_share, holm_adjusted
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SkillSeen:
+    """Accuracies of a probe for one skill, in percent of test videos, with 95 % intervals."""
+
+    name: str
+    kind: str  # when: which event came first; change: how neighbouring states differ
+    recognised: Interval
+    direction: Interval
+    chance: float  # p-value of a direction of 50 % or less, after Holm's correction over the skills
+    pixels: Interval  # direction that the same probe reads in small frames
+    sum_bound: float | None  # highest direction of a sum over frames at known times; None if unknown
+
+    @property
+    def is_seen(self) -> bool:
+        """True if the direction is shown to be above 50 %."""
+        return self.chance <= LEVEL
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Accuracies of a probe for all skills."""
+
+    skills: Sequence[SkillSeen]
+    recognised: Interval  # over all skills
+    direction: Interval
+    pixels_recognised: Interval  # recognised in small frames, over all skills
+    pixels_direction: Interval
+    rounds: int  # pairs of each skill; half of them train the probe
+    steps: int  # steps of a turn
+    probe: str  # linear or attentive
+    resolution: str  # in words
+    folder: Path  # kept features
+
+
+def measure(model: FrozenModel, *, seed: int = 0, minutes: float | None = None, pairs: int | None = None) -> Measured:
+    """Probe a frozen model on the temporal skills.
+
+    Args:
+        model: the model, see :func:`~lit_video.probes.loading.frozen_model`.
+        seed: seed of the videos.
+        minutes: time for the features; ``None`` for ``MINUTES``, or longer if the least takes longer.
+        pairs: number of pairs of each skill in place of minutes.
+
+    Raises:
+        UserError: the model fails, gives no features, or gives other features at a second call.
+    """
+    videos = ProbeVideos(model.clip.num_frames, model.clip.image_size, seed)
+    kept = KeptFeatures(model, videos)
+    with model.in_eval_mode():
+        seconds = kept.check()
+        rounds, missing, seconds_of_round = _planned(kept, minutes, pairs, seconds=seconds)
+        kept.complete(missing)
+
+    found = kept.read(rounds)
+    has_tokens = found.features.ndim == 5
+    probe = attentive_hits if has_tokens else linear_hits
+    hits = probe(found.features)
+    pixels = linear_hits(found.small_frames)
+    return Measured(
+        _by_skill(videos, hits, pixels),
+        recognised=_share(hits.recognised),
+        direction=_share(hits.direction),
+        pixels_recognised=_share(pixels.recognised),
+        pixels_direction=_share(pixels.direction),
+        rounds=rounds,
+        steps=videos.steps,
+        probe="attentive" if has_tokens else "linear",
+        resolution=resolved(rounds, seconds_of_round),
+        folder=kept.folder,
+    )
+
+
+def _planned(
+    kept: KeptFeatures, minutes: float | None, pairs: int | None, *, seconds: float
+) -> tuple[int, list[int], float | None]:
+    """Return the number of rounds, those without kept features, and the seconds of a round if one was made."""
+    in_a_round = kept.videos.in_a_round
+    if pairs is not None:
+        return pairs, kept.missing(pairs), seconds * in_a_round
+
+    asked = minutes or 0.0  # the default's key
+    planned = kept.planned(asked)
+    if planned is not None:
+        return planned, kept.missing(planned), None
+
+    rounds_for(minutes, 0.5 * seconds * in_a_round, 1.0)  # refuse before the first round what cannot fit
+    began = time.perf_counter()
+    first = kept.missing(1)
+    kept.complete(first)
+    seconds_of_round = time.perf_counter() - began if first else seconds * in_a_round
+
+    rounds = rounds_for(minutes, seconds_of_round, kept.size_of_round())
+    kept.plan(asked, rounds)
+    _logger.info(
+        f"{rounds} pairs of {len(kept.videos.skills)} skills: about {rounds * seconds_of_round / 60:.1f} minutes"
+    )
+    return rounds, kept.missing(rounds), seconds_of_round
+
+
+def _by_skill(videos: ProbeVideos, hits: Hits, pixels: Hits) -> list[SkillSeen]:
+    directions = [_share(hits.direction[:, number]) for number in range(len(videos.skills))]
+    chances = holm_adjusted([_chance(hits.direction[:, number]) for number in range(len(videos.skills))])
+    bounds = videos.sum_bounds()
+    return [
+        SkillSeen(
+            each.name,
+            each.kind,
+            recognised=_share(hits.recognised[:, number]),
+            direction=directions[number],
+            chance=chances[number],
+            pixels=_share(pixels.direction[:, number]),
+            sum_bound=bounds[number],
+        )
+        for number, each in enumerate(videos.skills)
+    ]
+
+
+def _share(hits: Bools) -> Interval:
+    """Return the share of hits ``(..., 2)`` with its interval; the last axis is a video and its reverse, one draw."""
+    return accuracy_interval(hits.reshape(-1), groups=_pairs(hits))
+
+
+def _chance(direction: Bools) -> float:
+    """Return the p-value of a direction of 50 % or less."""
+    return chance_of_share(direction.reshape(-1), _pairs(direction), 0.5)
+
+
+def _pairs(hits: Bools) -> NDArray[np.intp]:
+    return np.repeat(np.arange(hits.size // 2), 2)

@@ -1,0 +1,55 @@
+"""Picture of what a model sees: recognised and direction by skill, with intervals and floors."""
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from lit_video.probes.measure import Measured
+from lit_video.tables.statistics import Interval
+from lit_video.utils.colours import LIGHT
+from lit_video.utils.figures import short
+
+BLIND = 50.0  # direction in percent without comparing frames
+
+
+def figure_of(title: str, measured: Measured) -> Figure:
+    """Draw a line for each skill, in two panels: recognised and direction."""
+    skills = measured.skills
+    figure = Figure(figsize=(10, 0.42 * len(skills) + 2.0), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    heights = [len(skills) - number for number in range(len(skills))]
+
+    for height, skill in zip(heights, skills, strict=True):
+        _draw(left, height, skill.recognised, LIGHT["s0"])
+        _draw(right, height, skill.direction, LIGHT["s0"] if skill.is_seen else LIGHT["quiet"])
+        right.plot(skill.pixels.value, height, "x", color=LIGHT["s1"], markersize=6)
+        if skill.sum_bound is not None:
+            right.plot(skill.sum_bound, height, "|", color=LIGHT["s3"], markersize=11)
+    _draw(left, 0, measured.recognised, LIGHT["ink"])
+    _draw(right, 0, measured.direction, LIGHT["ink"])
+    right.plot(measured.pixels_direction.value, 0, "x", color=LIGHT["s1"], markersize=6)
+    left.plot(measured.pixels_recognised.value, 0, "x", color=LIGHT["s1"], markersize=6)
+
+    left.axvline(100 / len(skills), color=LIGHT["rule"], zorder=0)
+    right.axvline(BLIND, color=LIGHT["rule"], zorder=0)
+    left.set_yticks([*heights, 0], [*(f"{skill.name} ({skill.kind})" for skill in skills), "all"])
+    left.set(xlim=(-2, 102), title="recognised: which skill", xlabel="% of test videos; line: chance")
+    right.set(xlim=(-2, 102), title="direction, given the skill", xlabel="% of test videos; line: chance, one frame")
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+
+    names: dict[str, dict[str, Any]] = {
+        "shown to be above 50": {"marker": "o", "color": LIGHT["s0"]},
+        "not shown": {"marker": "o", "color": LIGHT["quiet"]},
+        "the same probe on pixels": {"marker": "x", "color": LIGHT["s1"]},
+        "bound of a sum over frames": {"marker": "|", "color": LIGHT["s3"], "markersize": 11},
+    }
+    handles = [right.plot([], [], linestyle="", label=name, **style)[0] for name, style in names.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8, frameon=False)
+    figure.suptitle(short(title, 80), fontsize=12, fontweight="bold")
+    return figure
+
+
+def _draw(axes: Any, height: float, interval: Interval, colour: str) -> None:
+    axes.plot([interval.low, interval.high], [height, height], color=colour, linewidth=1.5)
+    axes.plot(interval.value, height, "o", color=colour, markersize=5)

@@ -1,0 +1,272 @@
+"""Test every kind of model that ``profile`` takes: tiny ones, made by the test."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+import lit_video
+from lit_video.__main__ import main
+from lit_video.errors import UserError
+from lit_video.probes.frozen import Asked
+from lit_video.probes.loading import frozen_model
+from tests.probes.conftest import CLIP, profiled
+
+CLIPS = torch.randint(0, 256, (2, 8, 3, 32, 32), dtype=torch.uint8)
+PIXELS = {"image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.25, 0.3], "do_normalize": True}
+
+
+class Small(nn.Module):
+    """Colours, a linear layer, and a dropout that would change features in training."""
+
+    def __init__(self, width=4):
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+        self.norm = nn.BatchNorm1d(3)
+        self.head = nn.Linear(3, width)
+
+    def forward(self, clip):
+        return self.head(self.drop(self.norm(clip.mean((2, 3, 4)))))
+
+
+def test_a_run_is_read_at_the_input_of_its_classifier(run):
+    model = frozen_model(run, Asked())
+    trained = lit_video.load(run)
+    assert model.clip.num_frames == trained.settings["num_frames"]
+    clips = torch.randint(0, 256, (2, model.clip.num_frames, 3, *model.clip.image_size), dtype=torch.uint8)
+    normal = ((clips / 255 - model.clip.mean) / model.clip.std).transpose(1, 2)
+    head = trained.model.get_classifier()
+    with torch.no_grad():
+        torch.testing.assert_close(head(model.features(clips)), trained.model(normal), atol=1e-5, rtol=1e-5)
+    assert model.digest == frozen_model(trained, Asked()).digest
+    random = frozen_model(run, Asked(random_weights=True))
+    assert random.digest != model.digest
+    assert random.digest == frozen_model(run, Asked(random_weights=True)).digest
+    assert random.digest != frozen_model(run, Asked(random_weights=True, seed=1)).digest
+    assert frozen_model(run, Asked(tokens=True)).features(clips).ndim == 3
+
+
+def test_the_command_profiles_a_run(run, here, capsys):
+    assert main(["profile", str(run), "--pairs", "4", "-o", "out"]) == 0
+    said = capsys.readouterr()
+    assert "drift" in said.out and "the settings of its test" in said.out
+    assert (here / "out/skills.png").is_file() and "out/skills.png" in said.err
+
+
+@pytest.fixture(params=["videomae", "timesformer"])
+def folder(request, here):
+    """Folder of a tiny model of transformers with its preprocessor."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"image_size": 32, "num_frames": 8, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes |= {"intermediate_size": 16, "patch_size": 16, "num_labels": 3}
+    name = {"videomae": "VideoMAE", "timesformer": "Timesformer"}[request.param]
+    config = getattr(transformers, f"{name}Config")(**sizes)
+    getattr(transformers, f"{name}ForVideoClassification")(config).eval().save_pretrained(here / request.param)
+    (here / request.param / "preprocessor_config.json").write_text(json.dumps(PIXELS))
+    return here / request.param
+
+
+def test_a_folder_of_transformers_has_its_clips_and_features(folder):
+    from transformers import AutoModelForVideoClassification
+
+    model = frozen_model(folder, Asked())
+    assert (model.clip.num_frames, model.clip.image_size) == (8, (32, 32))
+    assert (model.clip.mean, model.clip.std) == ((0.4, 0.5, 0.6), (0.2, 0.25, 0.3))
+    original = AutoModelForVideoClassification.from_pretrained(folder).eval()
+    mean, std = (torch.tensor(PIXELS[key]).view(3, 1, 1) for key in ("image_mean", "image_std"))
+    with torch.no_grad():
+        logits = original(pixel_values=(CLIPS / 255 - mean) / std).logits
+        torch.testing.assert_close(original.classifier(model.features(CLIPS)), logits, atol=1e-5, rtol=1e-5)
+    assert frozen_model(folder, Asked(tokens=True)).features(CLIPS).ndim == 3
+    assert frozen_model(folder, Asked(random_weights=True)).digest != model.digest
+
+
+def test_a_folder_without_pixels_or_weights_says_so(folder):
+    (folder / "preprocessor_config.json").unlink()
+    with pytest.raises(UserError, match="mean, --std"):
+        frozen_model(folder, Asked())
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(UserError, match="random_weights"):
+        frozen_model(folder, Asked(mean=0.5, std=0.5))
+    assert frozen_model(folder, Asked(mean=0.5, std=0.5, random_weights=True)).features(CLIPS).shape == (2, 16)
+
+
+def test_a_folder_that_lacks_layers_is_refused(folder):
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: value for name, value in weights.items() if "layer" not in name or "norm" in name}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match="lacks"):
+        frozen_model(folder, Asked())
+
+
+def test_an_image_model_of_timm_is_averaged_over_frames():
+    asked = Asked(num_frames=4, image_size=32, random_weights=True)
+    model = frozen_model("timm:resnet10t", asked)
+    clips = CLIPS[:, :4]
+    assert model.clip.mean == (0.485, 0.456, 0.406)
+    torch.testing.assert_close(model.features(clips), model.features(clips.flip(1)), atol=1e-4, rtol=1e-4)
+    with pytest.raises(UserError, match="resnet10t"):
+        frozen_model("timm:resnet10", asked)
+
+
+def test_a_video_model_of_torchvision_has_the_clips_of_its_published_weights(monkeypatch):
+    model = frozen_model("torchvision:swin3d_t", Asked(num_frames=4, image_size=32, random_weights=True))
+    assert (model.clip.mean, model.clip.std) == ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+    assert model.features(CLIPS[:, :4]).shape == (2, 768)
+    own = frozen_model("torchvision:mvit_v2_s", Asked(random_weights=True)).clip
+    assert (own.num_frames, own.image_size, own.mean, own.std) == (16, (224, 224), 0.45, 0.225)
+
+    def no_network(*_, **__):
+        raise OSError("no network")
+
+    monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", no_network)
+    with pytest.raises(UserError, match=r"no network.*random_weights"):
+        frozen_model("torchvision:r3d_18", Asked())
+    with pytest.raises(UserError, match="mvit_v2_s"):
+        frozen_model("torchvision:mvit_v2", Asked())
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_an_exported_program_is_read_at_its_logits(batch, here):
+    """Take a program for batches of any size, and one for a single clip."""
+    shapes = None if batch == 1 else ({0: torch.export.Dim("batch")},)
+    network = Small().eval()
+    program = torch.export.export(network, (torch.randn(batch, 3, 8, 32, 32),), dynamic_shapes=shapes)
+    torch.export.save(program, here / "model.pt2")
+    data = {"num_frames": 8, "image_size": 32, "mean": 0.5, "std": 0.25, "channels": "rgb"}
+    (here / "settings.json").write_text(json.dumps({"data": data}))
+    profile = lit_video.profile(here / "model.pt2", pairs=4)
+    assert profile.measured.direction.value == 50
+    assert profile.clip.origins["mean"] == "settings.json beside it"
+    assert profiled(program, pairs=4).measured.direction.value == 50
+    (here / "model.pt2").write_bytes(b"PK\3\4 damaged")
+    with pytest.raises(UserError, match=r"model\.pt2"):
+        lit_video.profile(here / "model.pt2", pairs=4)
+
+
+def test_a_module_is_put_into_eval_mode_and_back():
+    module = Small().train()
+    module.norm.eval()
+    profile = profiled(module, pairs=4)
+    assert profile.measured.direction.value == 50
+    assert module.training and module.drop.training and not module.norm.training
+
+
+def test_a_module_in_bfloat16_and_a_script_are_read():
+    assert profiled(Small().bfloat16(), pairs=4).measured.direction.value == 50
+    assert profiled(torch.jit.script(Small().eval()), pairs=4).measured.direction.value == 50
+
+
+def test_features_of_a_function_may_be_half_precision_or_need_gradients():
+    weight = torch.randn(3, 2, requires_grad=True)
+    assert profiled(lambda clip: (clip.mean((2, 3, 4)) @ weight).half(), pairs=4).measured.direction.value == 50
+
+
+def _stateful():
+    calls = []
+
+    def read(clip):
+        calls.append(clip)
+        return clip.mean((2, 3, 4)) + len(calls)
+
+    return read
+
+
+def _training(part):
+    module = nn.Sequential(part, nn.AdaptiveAvgPool3d(2), nn.Flatten()).train()
+    return lambda clip: module(clip)
+
+
+REFUSED = {
+    "not finite": lambda clip: clip.mean((2, 3, 4)) * float("nan"),
+    "tuple": lambda clip: (clip.mean((2, 3, 4)),),
+    r"\(2,\)|\(1,\)": lambda clip: clip.mean((1, 2, 3, 4)),
+    "int64": lambda clip: clip.mean((2, 3, 4)).long(),
+    "transpose": lambda clip: nn.functional.conv3d(clip.transpose(1, 2), torch.randn(1, 3, 1, 1, 1)).flatten(1),
+    "second call": _stateful(),
+    "fails on clips": lambda clip: undefined,  # noqa: F821
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_a_function_that_gives_no_features_is_refused(reason):
+    with pytest.raises(UserError, match=reason):
+        profiled(REFUSED[reason], pairs=4)
+
+
+@pytest.mark.parametrize("part", [nn.Dropout(0.1), nn.BatchNorm3d(3)])
+def test_a_function_of_a_module_in_training_mode_is_refused(part):
+    with pytest.raises(UserError, match="eval"):
+        profiled(_training(part), pairs=4)
+
+
+def test_constant_features_tell_nothing():
+    profile = profiled(lambda clip: torch.ones(len(clip), 5), pairs=4)
+    assert profile.measured.direction.value == 50
+    assert profile.measured.recognised.value == pytest.approx(100 / len(profile.skills))
+
+
+def test_a_setting_that_is_not_known_is_asked_for():
+    with pytest.raises(UserError, match="num_frames, --mean, --std"):
+        lit_video.profile(Small(), image_size=32, pairs=4)
+    with pytest.raises(UserError, match="num_frames"):
+        profiled(Small(), num_frames=1, pairs=4)
+    with pytest.raises(UserError, match="mean"):
+        profiled(Small(), mean=127.5, pairs=4)
+    with pytest.raises(UserError, match="std"):
+        profiled(Small(), std=0, pairs=4)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["joint", "--minutes", "3"], "minutes"),
+        (["joint", "--random_weights"], "random_weights"),
+        (["torchvision:r3d_18", "--look"], "train"),
+        (["torchvision:r3d_18", "--seeds", "0,1"], "seeds"),
+        (["torchvision:r3d_18", "--pairs", "2"], "pairs"),
+        (["torchvision:r3d_18", "--mean", "x"], "mean"),
+        (["torchvision:r3d_18", "--data.num_workers", "0"], "settings"),
+        (["runs/nowhere"], "runs/nowhere"),
+        (["hub:nothing"], "hub:nothing"),
+    ],
+)
+def test_a_mistake_is_one_line(words, named, here, capsys):
+    assert main(["profile", *words]) == 2
+    said = capsys.readouterr().err
+    assert named in said and len(said.strip().splitlines()) == 1
+
+
+def test_kept_features_are_read_again_mended_and_made_anew_for_another_function(here):
+    seen = []
+
+    def read(clip, scale=1.0):
+        seen.append(len(clip))
+        return scale * clip.mean((2, 3, 4)) ** 2
+
+    first = profiled(read, pairs=5)
+    made = sum(seen)
+    seen.clear()
+    again = profiled(read, pairs=5)
+    assert again.data == first.data
+    assert sum(seen) == 4 < made  # the check alone
+
+    files = sorted(first.measured.folder.glob("*.npz"))
+    assert len(files) == 5
+    content = bytearray(files[2].read_bytes())
+    content[len(content) // 2] ^= 1
+    files[2].write_bytes(content)
+    files[3].write_bytes(content[:100])
+    seen.clear()
+    assert profiled(read, pairs=5).data == first.data
+    assert sum(seen) == 4 + 2 * 2 * len(first.skills)
+
+    changed = lit_video.profile(lambda clip: read(clip, 3.0), pairs=5, **CLIP)
+    assert changed.measured.folder != first.measured.folder  # another name
+    read.__defaults__ = (2.0,)
+    seen.clear()
+    profiled(read, pairs=5)
+    assert sum(seen) == made
