@@ -35,6 +35,21 @@ def test_the_demos_table_is_that_of_the_packed_runs(capsys, monkeypatch):
     assert len(shown) == 5 and {*shown} <= {*printed}
 
 
+def test_what_is_known_for_certain_has_a_verdict_in_the_results():
+    differences = re.findall(r"([+-]\d+\.\d)\s+\[(-?\d+\.\d), (-?\d+\.\d)\]", README)
+    rows = [
+        row
+        for page in sorted((ROOT / "docs/results").glob("*.md"))
+        for row in page.read_text(encoding="utf-8").splitlines()
+        if row.startswith("|follow-up: the same rows on depth video")
+    ]
+    assert len(differences) == 3
+    for mean, low, high in differences:
+        written = f"{mean} [{float(low):+.1f}, {float(high):+.1f}]"
+        verdicts = {row.split("|")[-2].split()[0] for row in rows if written in row}
+        assert verdicts & {"supported", "contradicted"}, written
+
+
 @pytest.mark.slow
 def test_every_command_runs_as_printed(tmp_path):
     """Run all commands, with more flags for trainings, which take minutes."""
