@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import ceil
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -108,7 +109,7 @@ def _draw_borders(panel: Axes, patches: tuple[int, ...], size: tuple[int, int]) 
     if max(rows, columns) > LINES_UP_TO:
         return
 
-    style = {"color": "white", "linewidth": 0.4, "alpha": 0.5}
+    style: dict[str, Any] = {"color": "white", "linewidth": 0.4, "alpha": 0.5}
     for row in range(1, rows):
         panel.axhline(row * height / rows - 0.5, **style)
     for column in range(1, columns):
