@@ -34,6 +34,13 @@ def test_the_demos_table_is_that_of_the_packed_runs(capsys, monkeypatch):
     shown = [line for line in README.splitlines() if line.startswith(("│", "Order of"))]
     assert len(shown) == 5 and {*shown} <= {*printed}
 
+    picture = (ROOT / "docs/demo.svg").read_text(encoding="utf-8")
+    for row in shown[:4]:
+        label, direction = row.split("│")[1].strip(), row.split("│")[9].strip()
+        assert f">{label}<" in picture and f">{direction} %<" in picture, (
+            "python docs/scripts/schemes_picture.py draws it"
+        )
+
 
 def test_what_is_known_for_certain_has_a_verdict_in_the_results():
     differences = re.findall(r"([+-]\d+\.\d)\s+\[(-?\d+\.\d), (-?\d+\.\d)\]", README)
