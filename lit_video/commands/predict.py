@@ -11,6 +11,8 @@ from lit_video.runs.mistakes import MISTAKES
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
 
+MANY = 20  # videos; of more a summary is printed
+
 
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
@@ -26,7 +28,8 @@ def run(arguments: Namespace) -> int:
     """Predict names and probabilities for your own videos.
 
     Only the checkpoint of a run is needed: it holds the class names and the clip settings. A video that
-    cannot be read is listed with the reason, the others are predicted, and the exit status is 1.
+    cannot be read is listed with the reason, the others are predicted, and the exit status is 1. Of more than
+    20 videos a summary by class is printed, and -o writes the classes of each.
     """
     found = lit_video.predict(arguments.ckpt, arguments.videos, arguments.top, evaluation=asked_evaluation(arguments))
     if arguments.output:
@@ -34,9 +37,12 @@ def run(arguments: Namespace) -> int:
     if arguments.features:
         found.write_features(arguments.features)
 
+    many = len(found.ranked) > MANY
     if found.ranked:
-        print(found.table)
+        print(found.summary if many else found.table)
     lines = [f"wrote {path}" for path in (arguments.output, arguments.features) if path]
+    if many and not arguments.output:
+        lines.append(f"{len(found.ranked)} videos: -o FILE.csv writes the classes of each")
     if found.trained_on:
         lines.append(f"{found.trained_on}: right answers there say nothing about new videos")
         tested = settings_of(arguments.ckpt).with_name(MISTAKES)

@@ -14,7 +14,7 @@ FEWEST_FRAMES = 3
 def film_strip(record: VideoRecord) -> Image.Image:
     """Return a strip of a video's frames, of ``STRIP_WIDTH`` by ``STRIP_HEIGHT`` pixels; grey if it is unreadable.
 
-    As many frames as fit beside each other, at least three, are enlarged or reduced to the strip's height; those of a
+    Frames that fit beside each other, at least three, are enlarged or reduced to the strip's height; those of a
     video wider than a third of the strip are reduced to that width.
     """
     try:
