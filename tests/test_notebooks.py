@@ -1,8 +1,11 @@
 """Test that the notebooks run from top to bottom, show pictures, and are kept without outputs."""
 
+import ast
 import os
 import re
 import runpy
+from importlib import import_module
+from inspect import signature
 
 import nbformat
 import pytest
@@ -50,3 +53,23 @@ def test_it_runs_from_top_to_bottom(path, data_root, tmp_path, monkeypatch):
 def test_it_is_kept_without_outputs_and_places(path):
     assert not re.search(r"/(home|tmp|root|work|Users|mnt)\b", path.read_text())
     assert strip([str(path)]) == 0
+
+
+@every_notebook
+def test_calls_fit_the_signatures(path):
+    """Check in a moment what the run of a notebook checks in minutes: that its calls of this package are possible."""
+    cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    tree = ast.parse("\n".join(line for cell in cells for line in cell.splitlines() if not line.startswith("%")))
+    names = {}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("lit_video"):
+            for alias in node.names:
+                names[alias.asname or alias.name] = getattr(import_module(node.module), alias.name)
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            splats = any(isinstance(argument, ast.Starred) for argument in node.args)
+            if splats or any(keyword.arg is None for keyword in node.keywords):
+                continue
+            keywords = {keyword.arg: None for keyword in node.keywords}
+            signature(names[node.func.id]).bind(*node.args, **keywords)

@@ -34,6 +34,28 @@ def test_the_demos_table_is_that_of_the_packed_runs(capsys, monkeypatch):
     shown = [line for line in README.splitlines() if line.startswith(("│", "Order of"))]
     assert len(shown) == 5 and {*shown} <= {*printed}
 
+    picture = (ROOT / "docs/demo.svg").read_text(encoding="utf-8")
+    for row in shown[:4]:
+        label, direction = row.split("│")[1].strip(), row.split("│")[9].strip()
+        assert f">{label}<" in picture and f">{direction} %<" in picture, (
+            "python docs/scripts/schemes_picture.py draws it"
+        )
+
+
+def test_what_is_known_for_certain_has_a_verdict_in_the_results():
+    differences = re.findall(r"([+-]\d+\.\d)\s+\[(-?\d+\.\d), (-?\d+\.\d)\]", README)
+    rows = [
+        row
+        for page in sorted((ROOT / "docs/results").glob("*.md"))
+        for row in page.read_text(encoding="utf-8").splitlines()
+        if row.startswith("|follow-up: the same rows on depth video")
+    ]
+    assert len(differences) == 3
+    for mean, low, high in differences:
+        written = f"{mean} [{float(low):+.1f}, {float(high):+.1f}]"
+        verdicts = {row.split("|")[-2].split()[0] for row in rows if written in row}
+        assert verdicts & {"supported", "contradicted"}, written
+
 
 @pytest.mark.slow
 def test_every_command_runs_as_printed(tmp_path):

@@ -89,12 +89,10 @@ def import_and_call(checkpoint, folder):
     for name in names:
         import_module(name)
     print("imports:", changed(before))
-    from lit_video.inference.attention_maps import picture
-
     before = surroundings()
     videos = sorted(folder.glob("*/test/*/*.mp4"))
     assert lit_video.predict(checkpoint, videos, evaluation=lit_video.Evaluation(workers=0)).paths
-    assert picture(lit_video.attention_maps(checkpoint, videos[0]))
+    assert lit_video.attention_maps(checkpoint, videos[0]).picture()
     print("calls:", {name: each for name, each in changed(before).items() if name not in BY_LOADERS})
     print(len(names), "modules")
 

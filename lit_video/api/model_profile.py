@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lit_video.utils.files import user_path, write_bytes, writing
-from lit_video.utils.shown import TextTable, Part, Shown
+from lit_video.utils.shown import Part, Shown, TextTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

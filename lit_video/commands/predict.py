@@ -11,6 +11,8 @@ from lit_video.runs.mistakes import MISTAKES
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
 
+MANY = 20  # videos; of more a summary is printed
+
 
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
@@ -26,7 +28,8 @@ def run(arguments: Namespace) -> int:
     """Predict names and probabilities for your own videos.
 
     Only the checkpoint of a run is needed: it holds the class names and the clip settings. A video that
-    cannot be read is listed with the reason, the others are predicted, and the exit status is 1.
+    cannot be read is listed with the reason, the others are predicted, and the exit status is 1. Of more than
+    20 videos a summary by class is printed, and -o writes the classes of each.
     """
     predictions = lit_video.predict(
         arguments.ckpt, arguments.videos, arguments.top, evaluation=asked_evaluation(arguments)
@@ -36,9 +39,12 @@ def run(arguments: Namespace) -> int:
     if arguments.features:
         predictions.write_features(arguments.features)
 
+    many = len(predictions.ranked) > MANY
     if predictions.ranked:
-        print(predictions.table)
+        print(predictions.summary if many else predictions.table)
     lines = [f"wrote {path}" for path in (arguments.output, arguments.features) if path]
+    if many and not arguments.output:
+        lines.append(f"{len(predictions.ranked)} videos: -o FILE.csv writes the classes of each")
     if predictions.trained_on:
         lines.append(f"{predictions.trained_on}: right answers there say nothing about new videos")
         tested = record_beside(arguments.ckpt).with_name(MISTAKES)

@@ -1,4 +1,4 @@
-"""Most confident mistakes of a test, with thumbnails of the videos."""
+"""Most confident mistakes of a test, with a strip of frames of each video."""
 
 import csv
 import io
@@ -11,20 +11,20 @@ from PIL import Image
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.records import relative
+from lit_video.engine.film_strip import film_strip
 from lit_video.runs.mistakes import (
     MISTAKE_COLUMNS,
     MISTAKES,
-    MOST_THUMBNAILS,
-    THUMBNAIL_HEIGHT,
-    THUMBNAIL_WIDTH,
-    THUMBNAILS,
+    MOST_STRIPS,
+    STRIP_HEIGHT,
+    STRIP_WIDTH,
+    STRIPS,
 )
 from lit_video.runs.predictions import Predictions
 from lit_video.utils.files import read_regular, write_bytes, write_table
 from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.text import to_text
 from lit_video.video.clips import VideoRecord
-from lit_video.video.decoding import DecodeError, segment
 
 
 def write_mistakes(file: Path, predictions: Predictions, data: VideoDataModule) -> None:
@@ -40,7 +40,7 @@ def write_mistakes(file: Path, predictions: Predictions, data: VideoDataModule) 
         target = ", ".join(task.classes[task.target[i]] for task in tasks)
         predicted = ", ".join(task.classes[task.predicted[i]] for task in tasks)
         rows.append((_name(record, data.data_root()), target, predicted, f"{probability[i]:.4f}", ""))
-    _write(file, rows, [_thumbnail(record) for record in mistaken[:MOST_THUMBNAILS]])
+    _write(file, rows, [film_strip(record) for record in mistaken[:MOST_STRIPS]])
 
 
 def join_mistakes(run_dir: Path, folds: Mapping[str, Path]) -> None:
@@ -49,18 +49,18 @@ def join_mistakes(run_dir: Path, folds: Mapping[str, Path]) -> None:
     for fold, folder in folds.items():
         text = to_text((folder / MISTAKES).read_bytes())
         _, *rows = csv.reader(io.StringIO(text, newline=""))
-        with Image.open(io.BytesIO(read_regular(folder / THUMBNAILS, MOST_BYTES)), formats=("JPEG",)) as strip:
-            tiles = [
-                strip.crop((0, top, strip.width, top + THUMBNAIL_HEIGHT))
-                for top in range(0, strip.height, THUMBNAIL_HEIGHT)
+        with Image.open(io.BytesIO(read_regular(folder / STRIPS, MOST_BYTES)), formats=("JPEG",)) as picture:
+            strips = [
+                picture.crop((0, top, picture.width, top + STRIP_HEIGHT))
+                for top in range(0, picture.height, STRIP_HEIGHT)
             ]
-        # a strip has thumbnails of the first mistakes only, and one of none if there are no mistakes
-        joined += zip_longest([[*row[:-1], fold] for row in rows], tiles[: len(rows)])
+        # a picture has strips of the first mistakes only, and an empty one if there are no mistakes
+        joined += zip_longest([[*row[:-1], fold] for row in rows], strips[: len(rows)])
 
     joined.sort(key=lambda mistake: -float(mistake[0][3]))
     rows = [row for row, _ in joined]
-    tiles = [tile for _, tile in joined[:MOST_THUMBNAILS] if tile]
-    _write(run_dir / MISTAKES, rows, tiles)
+    strips = [strip for _, strip in joined[:MOST_STRIPS] if strip]
+    _write(run_dir / MISTAKES, rows, strips)
 
 
 def _name(record: VideoRecord, root: Path) -> str:
@@ -71,26 +71,13 @@ def _name(record: VideoRecord, root: Path) -> str:
     return name if record.start is None else f"{name}#t={record.start:g}"
 
 
-def _thumbnail(record: VideoRecord) -> Image.Image:
-    """Return a thumbnail of the middle frame; grey if unreadable."""
-    tile = Image.new("RGB", (THUMBNAIL_WIDTH, THUMBNAIL_HEIGHT), "grey")
-    try:
-        first, table = segment(record.path, record.table(), start=record.start, end=record.end)
-        picture = Image.fromarray(record.decode([first + table.count // 2])[0])
-    except DecodeError:
-        return tile
-    picture.thumbnail(tile.size)
-    tile.paste(picture, ((THUMBNAIL_WIDTH - picture.width) // 2, (THUMBNAIL_HEIGHT - picture.height) // 2))
-    return tile
-
-
-def _write(file: Path, rows: Sequence[Sequence[str]], tiles: Sequence[Image.Image]) -> None:
-    """Write a table of mistakes, and beside it a vertical strip of their thumbnails."""
-    strip = Image.new("RGB", (THUMBNAIL_WIDTH, THUMBNAIL_HEIGHT * max(1, len(tiles))))
-    for number, tile in enumerate(tiles):
-        strip.paste(tile, (0, number * THUMBNAIL_HEIGHT))
+def _write(file: Path, rows: Sequence[Sequence[str]], strips: Sequence[Image.Image]) -> None:
+    """Write a table of mistakes, and beside it a picture of their strips, one below another."""
+    picture = Image.new("RGB", (STRIP_WIDTH, STRIP_HEIGHT * max(1, len(strips))))
+    for number, strip in enumerate(strips):
+        picture.paste(strip, (0, number * STRIP_HEIGHT))
     content = io.BytesIO()
-    strip.save(content, "JPEG", quality=80)
+    picture.save(content, "JPEG", quality=80)
 
     write_table(file, [MISTAKE_COLUMNS, *rows])
-    write_bytes(file.with_name(THUMBNAILS), content.getvalue())
+    write_bytes(file.with_name(STRIPS), content.getvalue())

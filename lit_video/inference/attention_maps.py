@@ -5,41 +5,26 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil
 from pathlib import Path
-from textwrap import fill
 from typing import Literal
 
-import matplotlib as mpl
 import numpy as np
-import torch
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from lit_video.errors import OptionError, UserError
+from lit_video.inference.attention_picture import attention_picture, range_line
 from lit_video.inference.predict import Evaluation, TrainedModel, load, video_list
 from lit_video.inference.ranking import ranked_videos
 from lit_video.inference.rollout import Rollout, rollout, tubelet_frames
 from lit_video.inference.videos import find_videos
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
-from lit_video.utils.figures import content_of
 from lit_video.utils.files import write_bytes, writing
 from lit_video.utils.shown import Part, Shown
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import Frames
-
-COLOURS = "inferno"  # perceptually uniform, also in greyscale and for the colour-blind
-OPACITY = 0.65
-ACROSS = 4  # frames per row
-PANEL = 2.6  # width of a frame, inches
-BAR_WIDTH = 1.7  # inches
-BAR = "attention to a patch\n(1 = mean over the clip's patches)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,15 +48,20 @@ class AttentionMaps(Shown):
     def write(self, path: str | Path) -> Path:
         """Write the picture of the maps as ``.png``."""
         with writing("--output", Path(path)):
-            write_bytes(Path(path), picture(self))
+            write_bytes(Path(path), self.picture())
         return Path(path)
+
+    def picture(self) -> bytes:
+        """Return the picture of the maps as the content of a PNG file; its colours are those of all such pictures."""
+        labels = [self.label(i) for i in range(len(self.frames))]
+        return attention_picture(self.frames, self.maps, labels, self.lines)
 
     def parts(self) -> Sequence[Part]:
         """Return title and subtitles."""
         return ["\n".join(self.lines)]
 
     def _repr_html_(self) -> str:
-        content = b64encode(picture(self)).decode()
+        content = b64encode(self.picture()).decode()
         return f'<img alt="{escape(self.lines[0])}" src="data:image/png;base64,{content}">'
 
 
@@ -114,15 +104,16 @@ def attention_maps(
     tubelet_of = _tubelets_by_frame(network, len(clip_frames))
     drawn_frames = list(tubelet_of)
     tubelets = list(tubelet_of.values())
+    maps = _relative_to_mean(result.patches)
     video_frames = [clip_frames[frame] for frame in drawn_frames]
     pixels = record.decode(clip_frames)[drawn_frames]
     return AttentionMaps(
         frames=_cropped(pixels, data.view(1)),
         numbers=drawn_frames,
         seconds=[record.table().seconds_at(frame) for frame in video_frames],
-        maps=_relative_to_mean(result.patches)[tubelets],
+        maps=maps[tubelets],
         tubelets=tubelets,
-        lines=_title(trained, record, result),
+        lines=[*_title(trained, record, result), range_line(maps)],
     )
 
 
@@ -177,42 +168,3 @@ def _title(trained: TrainedModel, record: VideoRecord, result: Rollout) -> list[
     if trained.saw([record]) == [True]:
         lines.append("the model was trained on this video")
     return lines
-
-
-def overlaid(attention: AttentionMaps, top: float) -> Frames:
-    """Draw maps over grey frames; a relevance of ``top`` or more is brightest."""
-    height_and_width = attention.frames.shape[1:3]
-    maps = torch.from_numpy(attention.maps)[:, None]
-    smooth = F.interpolate(maps, size=height_and_width, mode="bilinear", align_corners=False)[:, 0]
-    heat = mpl.colormaps[COLOURS](smooth.numpy() / top)[..., :3]
-
-    grey = attention.frames.mean(-1, keepdims=True) / 255
-    return np.round(255 * (OPACITY * heat + (1 - OPACITY) * grey)).astype(np.uint8)
-
-
-def picture(attention: AttentionMaps) -> bytes:
-    """Draw a PNG: rows of frames, below each row the same frames with their maps, and a colour bar."""
-    top = max(float(attention.maps.max()), 1e-12)
-    count, height, width = attention.frames.shape[:3]
-    across = min(count, ACROSS)
-    rows = 2 * ceil(count / across)
-
-    figure_width = max(PANEL * across + BAR_WIDTH, 6.0)
-    figure_height = rows * (PANEL * height / width + 0.15) + 1  # room for a title
-    figure = Figure(figsize=(figure_width, figure_height), layout="constrained")
-    axes = figure.subplots(rows, across, squeeze=False)
-    for i, (frame, map_over) in enumerate(zip(attention.frames, overlaid(attention, top), strict=True)):
-        row = 2 * (i // across)
-        column = i % across
-        axes[row, column].imshow(frame)
-        axes[row, column].set_title(attention.label(i), fontsize=8, pad=2)
-        axes[row + 1, column].imshow(map_over)
-    for panel in axes.flat:
-        panel.axis("off")
-
-    letters = int(12 * figure_width)
-    figure.suptitle("\n".join(fill(line, letters) for line in attention.lines), fontsize=10)
-    bar = figure.colorbar(ScalarMappable(Normalize(0, top), COLOURS), ax=axes, shrink=0.8, aspect=30)
-    bar.set_label(BAR, fontsize=8)
-    bar.ax.tick_params(labelsize=8)
-    return content_of(figure)

@@ -22,6 +22,7 @@ from lit_video.inference.ranking import (
     RankedVideo,
     ranked_videos,
     ranking_table,
+    summary_of,
     table_of,
     write_features,
     write_ranking,
@@ -126,6 +127,11 @@ class VideoPredictions(Shown):
     def table(self) -> str:
         """Predictions as a text table."""
         return table_of(self.ranked)
+
+    @property
+    def summary(self) -> str:
+        """Text table with a line per predicted class: its videos, and the one of which the model is least sure."""
+        return summary_of(self.ranked)
 
     def write(self, path: str | Path) -> Path:
         """Write a ``.csv`` with a row per video and rank, see :func:`~lit_video.inference.ranking.write_ranking`."""

@@ -122,6 +122,22 @@ def ranking_table(videos: Sequence[RankedVideo]) -> tuple[list[str], list[list[s
     return header, body
 
 
+def summary_of(videos: Sequence[RankedVideo]) -> str:
+    """Return a text table with a line per predicted class: its videos, and the one of which the model is least sure."""
+    body = []
+    for task in videos[0].ranked:
+        by_class: dict[str, list[RankedVideo]] = {}
+        for video in videos:
+            by_class.setdefault(video.ranked[task][0].name, []).append(video)
+
+        for name, of_class in sorted(by_class.items(), key=lambda item: -len(item[1])):
+            shares = {video.path: 100 * video.ranked[task][0].probability for video in of_class}
+            least = min(shares, key=lambda path: shares[path])
+            mean = sum(shares.values()) / len(shares)
+            body.append([task, name, str(len(of_class)), f"{mean:.0f}", f"{least} ({shares[least]:.0f} %)"])
+    return text_table("", ["task", "taken for", "videos", "mean %", "least sure"], body)
+
+
 def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> None:
     """Write a ``.csv`` with a row per video and rank, and a row with the reason for each unreadable video.
 

@@ -1,4 +1,4 @@
-"""Most confident mistakes of a run's test, with thumbnails of the videos."""
+"""Most confident mistakes of a run's test, with a strip of frames of each video."""
 
 import csv
 import io
@@ -10,26 +10,26 @@ from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.text import printable, to_text
 
 MISTAKES = "mistakes.csv"
-THUMBNAILS = "mistakes.jpg"
+STRIPS = "mistakes.jpg"
 MISTAKE_COLUMNS = ("file", "true", "predicted", "probability", "fold")  # columns
-THUMBNAIL_WIDTH = 160  # pixels of a thumbnail
-THUMBNAIL_HEIGHT = 120
-MOST_THUMBNAILS = 12  # number of thumbnails in the vertical strip
+STRIP_WIDTH = 480  # pixels of a video's strip of frames
+STRIP_HEIGHT = 90
+MOST_STRIPS = 12  # most videos with a strip; the picture has them one below another
 LEAVES_OUT = "delete it; the page then leaves the mistakes out"
 
 
 def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
-    """Return a run's most confident mistakes in its test, with a strip of thumbnails; ``None`` if it kept none."""
+    """Return a run's most confident mistakes in its test, with a picture of strips; ``None`` if it kept none."""
 
     def read() -> list[dict[str, str]]:
         text = to_text(read_regular(run_dir / MISTAKES, MOST_BYTES))
         mistakes = []
-        for row in islice(csv.DictReader(io.StringIO(text, newline="")), MOST_THUMBNAILS):
+        for row in islice(csv.DictReader(io.StringIO(text, newline="")), MOST_STRIPS):
             texts = {key: printable(row[key]) for key in MISTAKE_COLUMNS}
             probability = f"{100 * float(row['probability']):.0f} %"
             mistakes.append(texts | {"probability": probability})
         return mistakes
 
     rows = read_whole(run_dir / MISTAKES, read, LEAVES_OUT)
-    strip = read_whole(run_dir / THUMBNAILS, lambda: read_regular(run_dir / THUMBNAILS, MOST_BYTES), LEAVES_OUT)
-    return None if rows is None or strip is None else (rows, strip)
+    strips = read_whole(run_dir / STRIPS, lambda: read_regular(run_dir / STRIPS, MOST_BYTES), LEAVES_OUT)
+    return None if rows is None or strips is None else (rows, strips)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.inference import attention_maps as module
+from lit_video.inference.attention_maps import AttentionMaps
+from lit_video.inference.attention_picture import overlay, range_line
 from lit_video.inference.predict import load
 from lit_video.inference.rollout import rollout
 from lit_video.modules import ConvNet, ViViT
@@ -35,7 +36,7 @@ def attention(*args):
 
 def test_what_is_drawn_is_the_rollout_of_the_centre_view(tubelets, videos, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(module, "picture", lambda seen: drawn.append(seen) or b"")
+    monkeypatch.setattr(AttentionMaps, "picture", lambda seen: drawn.append(seen) or b"")
     assert attention(videos[0], "--ckpt", tubelets, "-o", tmp_path / "a.png") == 0
     (seen,) = drawn
     loaded = load(tubelets)
@@ -58,7 +59,30 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(tubelets, videos, tmp_p
         f"predicted: {loaded.class_names[best]}, {100 * float(share):.0f} %; true class: {videos[0].parent.name}",
         f"{videos[0].name}: attention rollout from the output",
         *([f"{100 * result.other:.0f} % goes to tokens that are no patches, such as the class token"]),
+        range_line(expected),
     ]
+
+
+def test_patches_have_one_colour_each_on_a_scale_that_other_videos_share():
+    frames = np.full((1, 24, 30, 3), 100, np.uint8)
+    maps = np.array([[[0.5, 1, 1], [1, 1, 2.5]]])
+    drawn = overlay(frames, maps)
+    for row, column in np.ndindex(2, 3):
+        patch = drawn[0, row * 12 : (row + 1) * 12, column * 10 : (column + 1) * 10]
+        assert (patch == patch[0, 0]).all(), "a patch is one colour, up to its border"
+    assert (drawn[0, 0, 10:] == 100).all(), "an even share has no colour"
+    assert drawn[0, 0, 0, 2] > drawn[0, 0, 0, 0], "less is blue"
+    assert drawn[0, 12, 20, 0] > drawn[0, 12, 20, 2], "more is orange"
+
+    other = overlay(frames, np.array([[[2.5, 8, 0], [1, 1, 1]]]))
+    assert (other[0, 0, 0] == drawn[0, 12, 20]).all(), "the same share, the same colour, whatever else is in the clip"
+    even = overlay(frames, np.array([[[1.05, 0.95, 1.0]]]))
+    assert abs(even.astype(int) - 100).max() <= 6, "an almost even map does not glow"
+
+
+def test_how_even_a_map_is_stands_in_words():
+    assert range_line(np.array([0.9, 1.1])).startswith("almost even")
+    assert not range_line(np.array([0.2, 3.0])).startswith("almost even")
 
 
 def test_wrong_flags_of_attention_are_reported(tubelets, videos, tmp_path, capsys):

@@ -238,3 +238,16 @@ def test_folders_of_pictures_are_videos_at_a_rate(checkpoint, videos, tmp_path, 
     ):
         assert predict("--ckpt", checkpoint, *arguments) == 2
         assert message in one_line(capsys)
+
+
+def test_of_many_videos_a_summary_is_printed_and_the_file_has_all(checkpoint, videos, tmp_path, capsys):
+    for number in range(21):
+        shutil.copy(videos[number % 2], tmp_path / f"{number}.mp4")
+    assert predict("--ckpt", checkpoint, tmp_path) == 0
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) < 8 and "-o FILE.csv" in said.err
+    counts = [int(line.split("│")[3]) for line in said.out.splitlines() if line.startswith("│")]
+    assert sum(counts) == 21 and 1 <= len(counts) <= 2
+    found, _ = written(tmp_path / "all.csv", "--ckpt", checkpoint, tmp_path)
+    assert len(found) == 21
+    assert "-o FILE.csv" not in capsys.readouterr().err

@@ -62,7 +62,7 @@ def test_no_accuracy_is_printed_without_what_was_seen(copied, capsys):
     )
     assert main(["report", "runs", "-o", "page.html", "--overridden"]) == 0
     page = Path("page.html").read_text()
-    assert all(row["file"] in page for row in rows) and page.count('class="thumbnail"') == len(rows)
+    assert all(row["file"] in page for row in rows) and page.count('class="strip"') == len(rows)
 
 
 def test_every_command_says_of_each_video_whether_it_was_seen(copied, capsys):

@@ -20,7 +20,7 @@ class Section(TableRuns):
     """A table's runs at a scale, with the contents of their files."""
 
     curves: Mapping[str, Sequence[Sequence[Point]]]  # by row, then by seed
-    mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # by row: mistakes of the first seed, with thumbnails
+    mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # by row: of the first seed, with strips of frames
 
     @property
     def labels(self) -> dict[str, str]:

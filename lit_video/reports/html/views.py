@@ -245,7 +245,7 @@ def matrix(counts: NDArray[np.int64], classes: Sequence[str], description: str) 
 
 
 def mistakes(section: Section) -> list[dict[str, Any]]:
-    """Return each row's most confident mistakes, with thumbnails as a data URI; leave out rows of single folds."""
+    """Return each row's most confident mistakes, with strips of frames as a data URI; leave out single folds."""
     views = []
     for row, (shown, picture) in section.mistakes.items():
         if shown and row not in section.folds:

@@ -1,0 +1,56 @@
+"""A video in one small picture: frames from its beginning to its end, side by side, so that motion shows."""
+
+from PIL import Image
+
+from lit_video.runs.mistakes import STRIP_HEIGHT, STRIP_WIDTH
+from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import DecodeError, segment
+
+GAP = 4  # pixels between two frames
+MOST_FRAMES = 8
+FEWEST_FRAMES = 3
+
+
+def film_strip(record: VideoRecord) -> Image.Image:
+    """Return a strip of a video's frames, of ``STRIP_WIDTH`` by ``STRIP_HEIGHT`` pixels; grey if it is unreadable.
+
+    Frames that fit beside each other, at least three, are enlarged or reduced to the strip's height; those of a
+    video wider than a third of the strip are reduced to that width.
+    """
+    try:
+        first, table = segment(record.path, record.table(), start=record.start, end=record.end)
+        frames = [Image.fromarray(frame) for frame in record.decode(_evenly(first, table.count, MOST_FRAMES))]
+    except DecodeError:
+        return Image.new("RGB", (STRIP_WIDTH, STRIP_HEIGHT), "grey")
+
+    width, height = _size(frames[0])
+    number = min(len(frames), (STRIP_WIDTH + GAP) // (width + GAP))
+    shown = [frames[i] for i in _evenly(0, len(frames), number)]
+
+    strip = Image.new("RGB", (STRIP_WIDTH, STRIP_HEIGHT), "black")
+    taken = number * width + (number - 1) * GAP
+    for i, frame in enumerate(shown):
+        left = (STRIP_WIDTH - taken) // 2 + i * (width + GAP)
+        strip.paste(_resized(frame, width, height), (left, (STRIP_HEIGHT - height) // 2))
+    return strip
+
+
+def _evenly(first: int, count: int, number: int) -> list[int]:
+    """Return ``number`` of ``count`` numbers, evenly from the first to the last; all of them if they are fewer."""
+    number = min(number, count)
+    if number == 1:
+        return [first + count // 2]
+    return [first + round(i * (count - 1) / (number - 1)) for i in range(number)]
+
+
+def _size(frame: Image.Image) -> tuple[int, int]:
+    """Return the largest width and height with a frame's proportions, of which three fit into a strip."""
+    widest = (STRIP_WIDTH + GAP) // FEWEST_FRAMES - GAP
+    scale = min(STRIP_HEIGHT / frame.height, widest / frame.width)
+    return max(1, round(scale * frame.width)), max(1, round(scale * frame.height))
+
+
+def _resized(frame: Image.Image, width: int, height: int) -> Image.Image:
+    """Resize a frame; the pixels of one that is enlarged stay the squares that the model is given."""
+    enlarged = width >= frame.width
+    return frame.resize((width, height), Image.Resampling.NEAREST if enlarged else Image.Resampling.LANCZOS)

@@ -1,0 +1,116 @@
+"""Picture of attention maps: frames, and the patches of each in one scale of colours for all pictures."""
+
+from collections.abc import Sequence
+from math import ceil
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, LogNorm, to_rgb
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from lit_video.utils.figures import content_of
+from lit_video.video.decoding import Frames
+
+MOST = 8.0  # times an even share, at which a colour is full; the least is 1 / MOST
+TICKS = {1 / 8: "1/8 or less", 1 / 4: "1/4", 1 / 2: "1/2", 1: "1 = even", 2: "2", 4: "4", 8: "8 or more"}
+LESS, MORE = "#1d6fd8", "#ff7a00"  # blue and orange, told apart by the colour-blind
+GREY = 0.5  # ground of the colour bar
+OPACITY = 0.85  # opacity of a full colour; an even share is transparent
+ACROSS = 4  # frames per row
+PANEL = 2.6  # width of a frame, inches
+BAR_WIDTH = 1.7  # inches
+BAR = "attention to a patch, in shares of an even map"
+LINES_UP_TO = 24  # rows or columns of patches; lines between more would hide the frame
+
+
+def attention_picture(frames: Frames, maps: NDArray[np.float64], labels: Sequence[str], title: Sequence[str]) -> bytes:
+    """Draw a PNG: rows of frames, below each row the same frames with their maps, and a colour bar.
+
+    Args:
+        frames: ``(n, height, width, 3)``.
+        maps: share of every patch of these frames, ``(n, rows, columns)``; 1 is an even share.
+        labels: name of each frame.
+        title: lines above the picture.
+    """
+    count, height, width = frames.shape[:3]
+    across = min(count, ACROSS)
+    rows = 2 * ceil(count / across)
+
+    figure_width = max(PANEL * across + BAR_WIDTH, 6.0)
+    figure_height = rows * (PANEL * height / width + 0.15) + 1  # room for a title
+    figure = Figure(figsize=(figure_width, figure_height), layout="compressed")
+    axes = figure.subplots(rows, across, squeeze=False)
+    for i, (frame, overlaid) in enumerate(zip(frames, overlay(frames, maps), strict=True)):
+        row = 2 * (i // across)
+        column = i % across
+        axes[row, column].imshow(frame)
+        axes[row, column].set_title(labels[i], fontsize=8, pad=2)
+        axes[row + 1, column].imshow(overlaid, interpolation="nearest")
+        _draw_borders(axes[row + 1, column], maps[i].shape, (height, width))
+    for panel in axes.flat:
+        panel.axis("off")
+
+    letters = int(12 * figure_width)
+    figure.suptitle("\n".join(fill(line, letters) for line in title), fontsize=10)
+    bar = figure.colorbar(ScalarMappable(LogNorm(1 / MOST, MOST), _bar_colours()), ax=axes, shrink=0.8, aspect=30)
+    bar.set_label(BAR, fontsize=8)
+    bar.set_ticks(list(TICKS), labels=list(TICKS.values()), minor=False)
+    bar.ax.minorticks_off()
+    bar.ax.axhline(1, color="black", linewidth=1)
+    bar.ax.tick_params(labelsize=8)
+    return content_of(figure)
+
+
+def overlay(frames: Frames, maps: NDArray[np.float64]) -> Frames:
+    """Colour the patches of grey frames: orange for more than an even share, blue for less, nothing for an even one."""
+    height, width = frames.shape[1:3]
+    rows = np.arange(height) * maps.shape[1] // height
+    columns = np.arange(width) * maps.shape[2] // width
+    strengths = _strengths(maps)[:, rows][:, :, columns]
+    grey = frames.mean(-1, keepdims=True) / 255
+    return np.round(255 * _tinted(strengths, grey)).astype(np.uint8)
+
+
+def range_line(maps: NDArray[np.float64]) -> str:
+    """Say in words how far maps are from even."""
+    low, high = float(maps.min()), float(maps.max())
+    line = f"patches get {low:.2g} to {high:.2g} times an even share"
+    return f"almost even: {line}" if low > 1 / 1.5 and high < 1.5 else line
+
+
+def _strengths(maps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return shares on a logarithmic scale from -1 (``1 / MOST`` or less) over 0 (even) to 1 (``MOST`` or more)."""
+    shares = np.clip(maps, 1 / MOST, MOST)
+    strengths: NDArray[np.float64] = np.log(shares) / np.log(MOST)
+    return strengths
+
+
+def _tinted(strengths: NDArray[np.float64], grey: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Lay the colour of each strength over grey: the stronger, the less transparent; RGB in the last dimension."""
+    colours = np.where(strengths[..., None] > 0, to_rgb(MORE), to_rgb(LESS))
+    opacity = OPACITY * np.abs(strengths)[..., None]
+    tinted: NDArray[np.float64] = opacity * colours + (1 - opacity) * grey
+    return tinted
+
+
+def _bar_colours() -> ListedColormap:
+    """Return the colours of the bar: those of the maps, over a grey frame."""
+    return ListedColormap(_tinted(np.linspace(-1, 1, 255), np.array([GREY])))
+
+
+def _draw_borders(panel: Axes, patches: tuple[int, ...], size: tuple[int, int]) -> None:
+    """Draw lines between patches, unless they are so many that the lines would hide the frame."""
+    rows, columns = patches
+    height, width = size
+    if max(rows, columns) > LINES_UP_TO:
+        return
+
+    style: dict[str, Any] = {"color": "white", "linewidth": 0.4, "alpha": 0.5}
+    for row in range(1, rows):
+        panel.axhline(row * height / rows - 0.5, **style)
+    for column in range(1, columns):
+        panel.axvline(column * width / columns - 0.5, **style)
