@@ -149,7 +149,7 @@ def _refuse_missing(name: str, missing: Any) -> None:
 
 
 def of_program(path: Path, asked: Asked) -> FrozenModel:
-    """Return a program of ``lit_video export`` or of torch.export, whose logits are the features."""
+    """Return an exported program, by the command ``export`` or by torch.export, whose logits are the features."""
     name = str(path)
     _refuse_tokens(name, asked)
     if asked.random_weights:
