@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lit_video.probes.clip_format import ClipFormat
-    from lit_video.probes.frozen import Asked
-    from lit_video.probes.measure import Measured, SkillSeen
+    from lit_video.probes.frozen import ModelOptions
+    from lit_video.probes.measure import ProbeAccuracies, SkillSeen
     from lit_video.tables.statistics import Interval
 
 HEADER = ["skill", "kind", "recognised", "direction", "seen", "one frame", "pixels", "sum (bound)"]
@@ -33,7 +33,7 @@ class ModelProfile(Shown):
     name: str
     clip: "ClipFormat"  # the clips that it took, and where their settings come from
     reads: str  # in words: the layer that the probe reads
-    measured: "Measured"
+    measured: "ProbeAccuracies"
     remarks: Sequence[str] = ()  # facts that a reader must know of the model
     picture: Path | None = None  # PNG of the accuracies by skill
 
@@ -131,14 +131,14 @@ def _row(skill: "SkillSeen") -> dict[str, Any]:
 
 
 def profile_model(
-    model: Any, asked: "Asked", *, minutes: float | None, pairs: int | None, output: Path | str | None
+    model: Any, options: "ModelOptions", *, minutes: float | None, pairs: int | None, output: Path | str | None
 ) -> ModelProfile:
     """Probe a frozen model, and write its picture: see :func:`lit_video.profile`."""
     from lit_video.probes.loading import frozen_model
-    from lit_video.probes.measure import measure
+    from lit_video.probes.measure import probe_skills
 
-    frozen = frozen_model(model, asked)
-    measured = measure(frozen, seed=asked.seed, minutes=minutes, pairs=pairs)
+    frozen = frozen_model(model, options)
+    measured = probe_skills(frozen, seed=options.seed, minutes=minutes, pairs=pairs)
     profile = ModelProfile(frozen.name, frozen.clip, frozen.what, measured, frozen.remarks)
 
     folder = Path("profile") / _folder_name(frozen.name) if output is None else user_path(output)

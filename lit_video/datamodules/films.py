@@ -261,7 +261,7 @@ _SKILLS = (
 )
 
 
-def skill(name: str) -> Skill:
+def find_skill(name: str) -> Skill:
     """Return a skill by its name: one in ``_SKILLS``, or orderN for two events N steps apart.
 
     On a circle of T steps, events N apart are T - N apart the other way round, so a turn has more than 2 N steps.

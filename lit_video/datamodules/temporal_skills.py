@@ -18,7 +18,7 @@ from rich.progress import track
 
 from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.drawing import SHAPES, encode, paint
-from lit_video.datamodules.films import Skill, events_apart, skill
+from lit_video.datamodules.films import Skill, events_apart, find_skill
 from lit_video.datamodules.floors import distances_told, sum_ceiling
 from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.records import Records
@@ -136,7 +136,7 @@ class TemporalSkills(VideoDataModule):
     ) -> None:
         check_arguments(locals())
         super().__init__(sampling=sampling or Segments(), num_frames=num_frames, test_crops=test_crops, **kwargs)
-        self.skills = {name: skill(name) for name in skills}
+        self.skills = {name: find_skill(name) for name in skills}
         self.length = length or num_frames
         self.frames_per_step = frames_per_step
         self.side = side

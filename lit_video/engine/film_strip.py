@@ -6,9 +6,9 @@ from lit_video.runs.mistakes import STRIP_HEIGHT, STRIP_WIDTH
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, segment
 
-GAP = 4  # pixels between two frames
-MOST_FRAMES = 8
-FEWEST_FRAMES = 3
+FRAME_GAP = 4  # pixels between two frames
+MOST_SHOWN = 8
+FEWEST_SHOWN = 3
 
 
 def film_strip(record: VideoRecord) -> Image.Image:
@@ -19,18 +19,18 @@ def film_strip(record: VideoRecord) -> Image.Image:
     """
     try:
         first, table = segment(record.path, record.table(), start=record.start, end=record.end)
-        frames = [Image.fromarray(frame) for frame in record.decode(_evenly(first, table.count, MOST_FRAMES))]
+        frames = [Image.fromarray(frame) for frame in record.decode(_evenly(first, table.count, MOST_SHOWN))]
     except DecodeError:
         return Image.new("RGB", (STRIP_WIDTH, STRIP_HEIGHT), "grey")
 
     width, height = _size(frames[0])
-    number = min(len(frames), (STRIP_WIDTH + GAP) // (width + GAP))
+    number = min(len(frames), (STRIP_WIDTH + FRAME_GAP) // (width + FRAME_GAP))
     shown = [frames[i] for i in _evenly(0, len(frames), number)]
 
     strip = Image.new("RGB", (STRIP_WIDTH, STRIP_HEIGHT), "black")
-    taken = number * width + (number - 1) * GAP
+    taken = number * width + (number - 1) * FRAME_GAP
     for i, frame in enumerate(shown):
-        left = (STRIP_WIDTH - taken) // 2 + i * (width + GAP)
+        left = (STRIP_WIDTH - taken) // 2 + i * (width + FRAME_GAP)
         strip.paste(_resized(frame, width, height), (left, (STRIP_HEIGHT - height) // 2))
     return strip
 
@@ -45,7 +45,7 @@ def _evenly(first: int, count: int, number: int) -> list[int]:
 
 def _size(frame: Image.Image) -> tuple[int, int]:
     """Return the largest width and height with a frame's proportions, of which three fit into a strip."""
-    widest = (STRIP_WIDTH + GAP) // FEWEST_FRAMES - GAP
+    widest = (STRIP_WIDTH + FRAME_GAP) // FEWEST_SHOWN - FRAME_GAP
     scale = min(STRIP_HEIGHT / frame.height, widest / frame.width)
     return max(1, round(scale * frame.width)), max(1, round(scale * frame.height))
 

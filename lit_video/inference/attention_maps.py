@@ -54,7 +54,7 @@ class AttentionMaps(Shown):
     def picture(self) -> bytes:
         """Return the picture of the maps as the content of a PNG file; its colours are those of all such pictures."""
         labels = [self.label(i) for i in range(len(self.frames))]
-        return attention_picture(self.frames, self.maps, labels, self.lines)
+        return attention_picture(self.frames, self.maps, labels, title=self.lines)
 
     def parts(self) -> Sequence[Part]:
         """Return title and subtitles."""

@@ -252,10 +252,10 @@ class VideoClassifier(LightningModule):
                 f"loss is {class_path(kind)}, but {type(self).__name__} has a method loss: give one of them"
             )
 
-        made = kind()
+        loss = kind()
         if self.num_classes:
-            check_loss(made, self.num_classes, several_labels=self.several_labels)
-        return made
+            check_loss(loss, self.num_classes, several_labels=self.several_labels)
+        return loss
 
     @LightningModule.trainer.setter  # type: ignore[attr-defined, untyped-decorator]
     def trainer(self, trainer: Trainer | None) -> None:

@@ -108,20 +108,20 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
     layers = sorted({_layer(name) for name in parameters_by_name} - {-1})  # a CNN's pooling is no layer of its own
     tokens_and_positions = undecayed(module)
 
-    groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
+    members: dict[tuple[float, bool], list[nn.Parameter]] = {}
     for name, parameter in parameters_by_name.items():
         layer = _layer(name)
         below = len(layers) - layers.index(layer) if layer >= 0 else 0
         decayed = config.decay_all or (parameter.ndim > 1 and name not in tokens_and_positions)
-        groups.setdefault((config.layer_decay**below, decayed), []).append(parameter)
+        members.setdefault((config.layer_decay**below, decayed), []).append(parameter)
 
-    made: list[dict[str, object]] = []
-    for (scale, decayed), parameters in sorted(groups.items(), key=lambda group: group[0], reverse=True):
+    groups: list[dict[str, object]] = []
+    for (scale, decayed), parameters in sorted(members.items(), key=lambda entry: entry[0], reverse=True):
         group = {"params": parameters, "lr": config.lr * scale, "weight_decay": config.weight_decay * decayed}
         if config.optimizer == "muon":
             group["use_fallback"] = not decayed
-        made.append(group)
-    return made
+        groups.append(group)
+    return groups
 
 
 def _layer(name: str) -> int:

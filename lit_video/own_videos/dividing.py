@@ -40,7 +40,7 @@ _CAMERA = re.compile(
     r"|screen|recording|record|capture|rec|untitled|trim|copy|edit|at|lv|tl|hdr|final)?\d*",
     re.I,
 )
-GAP = 5 * 60  # seconds between two recordings, by the times in file names, from which a new group begins
+RECORDING_GAP = 5 * 60  # seconds between two recordings, by the times in file names, from which a new group begins
 # a class needs at least 3 videos and 3 groups: for training, validation and test
 LEAST = 3
 LEAST_OF_FOLDS = 2  # groups of a class that cross-validation needs
@@ -58,15 +58,19 @@ class Groups(NamedTuple):
     draws: Sequence[str] | None = None  # draw of each video, for intervals; None if unknown, or each video is one
 
 
-def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: int = LEAST) -> Groups:
-    """Group the videos by a column of their table or by their file names.
+def find_groups(videos: Sequence[OwnVideo], column: str | None = None, least: int = LEAST) -> Groups:
+    """Group the videos that were recorded together, by a column of their table or by their file names.
 
-    ``wanted`` is a column, ``none``, or ``None`` for the first grouping with at least ``least`` groups in every class.
+    Args:
+        videos: the user's videos.
+        column: a column of their table; ``none`` for no groups; ``None`` for the first sign of groups, a column or a
+            part of the file names, by which every class has at least ``least`` groups.
+        least: number of groups that every class needs.
     """
-    if wanted == "none":
+    if column == "none":
         return Groups(None, "Every video stands for itself (--group none).")
-    if wanted:
-        return _groups_of_column(videos, wanted, least)
+    if column:
+        return _groups_of_column(videos, column, least)
 
     warning = ""
     too_large: Sequence[str] | None = None  # most certain groups that cannot be kept together
@@ -209,7 +213,7 @@ def _signs(videos: Sequence[OwnVideo]) -> Iterator[GroupSign]:
     part = f"a guess by a part of their file names such as {min(marked, default='')}"
     yield GroupSign(marked, part, is_guess=True, is_likely=False)
 
-    times = f"a guess by the times in their file names (less than {GAP // 60} minutes apart)"
+    times = f"a guess by the times in their file names (less than {RECORDING_GAP // 60} minutes apart)"
     yield GroupSign(_by_time(stems), times, is_guess=True)
 
     starts = [_start(stem, label) for stem, label in zip(stems, labels, strict=True)]
@@ -240,7 +244,7 @@ def _by_time(stems: Sequence[str]) -> list[str]:
     last = datetime.min
     names: dict[datetime | None, str] = {None: ""}
     for time in sorted({time for time in times if time is not None}):
-        if (time - last).total_seconds() >= GAP:
+        if (time - last).total_seconds() >= RECORDING_GAP:
             first = time
         names[time] = str(first)
         last = time
@@ -416,12 +420,15 @@ def _divided(labels: NDArray[np.str_], groups: NDArray[np.str_], parts: int, *, 
         return [part for _, part in division.split(labels, labels, groups)]
 
 
-def _unevenness(labels: NDArray[np.str_], part: Indices, wanted: int) -> float:
-    """Return the sum over classes of |share in the part - 1 / wanted|; 10 for a class with a share of 0 or 1."""
+def _unevenness(labels: NDArray[np.str_], part: Indices, parts: int) -> float:
+    """Return how uneven one of ``parts`` parts is, by class: the sum of |share of the class - 1 / parts|.
+
+    A class that is missing in the part, or is in this part alone, counts as 10.
+    """
     counts = Counter(labels.tolist())
     counts_of_part = Counter(labels[part].tolist())
     shares = np.array([counts_of_part[name] / count for name, count in counts.items()])
-    off = np.where(np.isin(shares, (0.0, 1.0)), 10.0, abs(shares - 1 / wanted))
+    off = np.where(np.isin(shares, (0.0, 1.0)), 10.0, abs(shares - 1 / parts))
     return float(sum(off.tolist()))
 
 

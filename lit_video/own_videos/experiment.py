@@ -116,7 +116,7 @@ def _refuse_other_wishes(file: Path, planned: Mapping[str, Any], asked: Asked) -
             raise UserError(f"{what}; delete it to plan anew, or give another --output")
 
 
-def write_experiment(plan: "Plan", file: Path, asked: Asked, command: Sequence[str]) -> Path:
+def write_experiment(plan: "Plan", file: Path, asked: Asked, *, command: Sequence[str]) -> Path:
     """Write a plan's table of videos and the experiment's YAML, every choice with its reason on top.
 
     Args:

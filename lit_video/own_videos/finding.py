@@ -30,7 +30,7 @@ SPLIT_NAMES = {
 # names of columns; a table's first column with such a name is read, or one in which every cell names a split
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
-SPLIT = ("split", "subset", "set")
+SPLIT_COLUMNS = ("split", "subset", "set")
 LIKE_LABELS = re.compile(r"(?:label|class|category|action)(?:_?\d+)?", re.I)
 LOOKED_AT = 10_000  # most files that are counted to describe a folder without class folders
 EXPECTED = "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
@@ -252,9 +252,9 @@ def _header(path: Path) -> list[str]:
     return [cell.strip().strip('"') for cell in line.split(separator)]
 
 
-def _first(names: Iterable[str], wanted: Collection[str]) -> str | None:
-    """Return the first name that is wanted; ignore upper and lower case."""
-    return next((name for name in names if name.lower() in wanted), None)
+def _first(names: Iterable[str], accepted: Collection[str]) -> str | None:
+    """Return the first accepted name; upper and lower case count as the same."""
+    return next((name for name in names if name.lower() in accepted), None)
 
 
 class _Form(NamedTuple):
@@ -379,7 +379,7 @@ def _split_column(path: Path, names: Sequence[str], rows: Sequence[AnnotationRow
     columns: list[str] = []
     for name in names:
         splits = [_split_named(row.cells[name]) for row in rows]
-        if name.lower() in SPLIT or all(splits):
+        if name.lower() in SPLIT_COLUMNS or all(splits):
             columns.append(name)
     if len(columns) > 1:
         raise UserError(f"{path}: columns {', '.join(columns)} could all name the splits; keep one")

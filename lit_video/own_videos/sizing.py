@@ -24,7 +24,7 @@ from lit_video.utils.text import plural
 
 _logger = logging.getLogger(__name__)
 
-MINUTES = {"CPU": 10.0, "GPU": 30.0}
+MINUTES_OF_DEVICE = {"CPU": 10.0, "GPU": 30.0}
 FROZEN_BY_DEFAULT = {"CPU": "yes", "GPU": "no"}
 GB_OF_A_PIXEL = 3e-9  # RGB
 
@@ -134,8 +134,8 @@ class _Choosing:
 def choose_settings(task: Workload, start: Start) -> Chosen:
     """Choose all settings: of a frozen backbone, of the largest clips whose training fits the time, of its length."""
     machine = Machine.here().shared(task.runs)
-    minutes = task.minutes or MINUTES[machine.kind]
-    start, frozen, seconds = _frozen(task, start, machine, minutes)
+    minutes = task.minutes or MINUTES_OF_DEVICE[machine.kind]
+    start, frozen, seconds = _frozen(task, start, machine, minutes=minutes)
     choosing = _Choosing(task, start, machine, task.rows or start.rows, minutes, frozen)
 
     smallest = choosing.candidate(choosing.sizes[0])
@@ -153,18 +153,20 @@ def choose_settings(task: Workload, start: Start) -> Chosen:
     if not start.weights and best.epochs < ENOUGH:
         settings = choices.crop_less(settings)
     lasts = duration_in_words(best.clips_per_second, task.epoch, best.epochs, minutes=minutes)
-    orders = _other_orders(task, settings, seconds or 1 / best.clips_per_second, minutes)
+    orders = _other_orders(task, settings, seconds or 1 / best.clips_per_second, minutes=minutes)
     return Chosen([*settings, *best.lengths, orders], choosing.rows, lasts)
 
 
-def _other_orders(task: Workload, settings: Sequence[Choice], seconds: float, minutes: float) -> Choice:
+def _other_orders(task: Workload, settings: Sequence[Choice], seconds: float, *, minutes: float) -> Choice:
     """Choose tests with the frames in other orders; ``seconds``: time of a view, at most that of a training step."""
     data = nested(settings)["data"]
     views = task.tested * data["test_clips"] * data["test_crops"]
     return other_orders(views, seconds, minutes)
 
 
-def _frozen(task: Workload, start: Start, machine: Machine, minutes: float) -> tuple[Start, list[Choice], float | None]:
+def _frozen(
+    task: Workload, start: Start, machine: Machine, *, minutes: float
+) -> tuple[Start, list[Choice], float | None]:
     """Return the start with a probe on its frozen backbone, the choices for that, and the seconds of a view.
 
     Without a frozen backbone the start is unchanged, and the time is unknown.

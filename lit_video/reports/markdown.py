@@ -272,8 +272,8 @@ def _section(read: TableRuns) -> str:
     commits = _listed(run.identity.commit for run in runs)
     devices = _listed(run.result.device for run in runs)
 
-    made = f"commits {commits}; on {devices}. Tested on {videos} videos."
-    head = f"### {table.name} ({table.scale})\n\n`{table_command(table, runs)}`; {made}"
+    origin = f"commits {commits}; on {devices}. Tested on {videos} videos."
+    head = f"### {table.name} ({table.scale})\n\n`{table_command(table, runs)}`; {origin}"
     return f"{head}\n\n{render(read.data, 'markdown')}"
 
 

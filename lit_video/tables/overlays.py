@@ -8,7 +8,7 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.runs.finished import short_value
 from lit_video.settings.effects import RUN_KEYS
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.settings.flat import flatten
 from lit_video.settings.nested import short_key
 from lit_video.tables.reading import settings_in_files
@@ -19,16 +19,18 @@ SHARED_FOLDERS = {"parts", "scale"}  # folders of files for many tables, whose r
 _GROUPS = {"model", "data"}  # another class keeps the settings that it knows
 
 
-def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], *, given: Iterable[Given]) -> None:
+def refuse_lost(
+    table: Table, rows: Iterable[Row], configs: Sequence[Path], *, user_settings: Iterable[UserSetting]
+) -> None:
     """Refuse a setting of a user's own file if a row sets another value, because rows win over files.
 
     Files of a scale, which rows adapt, are those with ``recipes``, in a folder ``scale`` or ``parts``, or named in the
-    table's or a row's ``at``. A setting that is ``given`` on the command line is decided there, whatever files and rows
+    table's or a row's ``at``. A setting in ``user_settings`` is decided on the command line, whatever files and rows
     say.
     """
     files = list(map(find_config, configs))
     own = [path for path in files[files.index(table.path) + 1 :] if not _is_scale(path, table)]
-    by_flag = [setting.key.removesuffix("+") for setting in given]
+    by_flag = [setting.key.removesuffix("+") for setting in user_settings]
 
     for path in own:
         settings = _settings(path)
@@ -70,33 +72,33 @@ def _sets(name: str, key: str) -> bool:
 
 def _winner(row: Mapping[str, Any], settings: Mapping[str, Any], key: str) -> str:
     """Return the row's setting, as text, that replaces a file's value of a key; empty if the value is used."""
-    for name, wanted in row.items():
-        if _replaces(short_key(name), wanted, key, settings=settings):
-            return f"{name} {short_value(wanted)}"
+    for name, row_value in row.items():
+        if _replaces(short_key(name), row_value, key, settings=settings):
+            return f"{name} {short_value(row_value)}"
     return ""
 
 
-def _replaces(name: str, wanted: Any, key: str, *, settings: Mapping[str, Any]) -> bool:
+def _replaces(name: str, row_value: Any, key: str, *, settings: Mapping[str, Any]) -> bool:
     """Return whether a row's setting replaces a file's value of a key by another value.
 
-    A mapping replaces the whole of the file's, except for ``model.size``, which keeps what the row leaves out. A class
-    keeps the settings of the same class. A setting inside a value replaces ``null`` and lists.
+    A mapping replaces the file's as a whole; ``model.size`` alone keeps the keys that the row leaves out. A class keeps
+    the file's settings of the same class. A setting inside a value replaces this value if it is ``null`` or a list.
     """
-    inside: dict[str, Any] = {name: wanted}
-    if isinstance(wanted, dict):
-        inside = {short_key(part): value for part, value in flatten({name: wanted}).items()}
+    inside: dict[str, Any] = {name: row_value}
+    if isinstance(row_value, dict):
+        inside = {short_key(part): value for part, value in flatten({name: row_value}).items()}
 
     if key in inside:
         return not _same(inside[key], settings[key])
 
     if _sets(name, key):
-        if isinstance(wanted, dict):
+        if isinstance(row_value, dict):
             return name != MERGED_KEY
-        return name not in settings or not _same(wanted, settings[name])
+        return name not in settings or not _same(row_value, settings[name])
 
     return name.startswith(f"{key}.") and (settings[key] is None or isinstance(settings[key], list))
 
 
-def _same(wanted: Any, value: Any) -> bool:
+def _same(first: Any, second: Any) -> bool:
     """Return whether two values are equal; each may omit a class's module."""
-    return holds(wanted, value) or holds(value, wanted)
+    return holds(first, second) or holds(second, first)

@@ -72,8 +72,8 @@ def measured_rows(
 def _changed(table: Table, run: FinishedRun) -> dict[str, Override]:
     """Return the settings that a run overrode, or that the table has changed since; the length of training is first."""
     changed = dict(run.overridden)
-    for key, (wanted, used) in table.changed(table.row(run.result.row), flatten(run.identity.settings)).items():
-        changed[key] = Override(wanted, used)
+    for key, (row_value, used) in table.changed(table.row(run.result.row), flatten(run.identity.settings)).items():
+        changed[key] = Override(row_value, used)
     return dict(sorted(changed.items(), key=lambda setting: (not setting[0].startswith(LONGER), setting[0])))
 
 

@@ -32,15 +32,16 @@ def data_sets(scale: str) -> set[str]:
     return set(re.sub("-(paper|released)$", "", scale).split("+"))
 
 
-def holds(wanted: Any, value: Any) -> bool:
-    """Return whether a value is the wanted one, which may omit a class's module and give a scheme as FILE.py:CLASS."""
-    if not isinstance(wanted, str):
-        return isinstance(wanted, dict) or bool(value == wanted)
-    if wanted.startswith(OF_RUN):
-        return f"/{wanted[len(OF_RUN) :]}/seed" in f"/{value}"
+def holds(row_value: Any, value: Any) -> bool:
+    """Return whether a run's value is its row's, which may omit a class's module and give a scheme as FILE.py:CLASS."""
+    if not isinstance(row_value, str):
+        return isinstance(row_value, dict) or bool(value == row_value)
+    if row_value.startswith(OF_RUN):
+        return f"/{row_value[len(OF_RUN) :]}/seed" in f"/{value}"
+
     module, _, name = str(value).rpartition(".")
-    file, _, its = wanted.partition(":")
-    return wanted in (value, name) or (Path(file).name == f"{module}.py" and its in ("", name))
+    file, _, class_name = row_value.partition(":")
+    return row_value in (value, name) or (Path(file).name == f"{module}.py" and class_name in ("", name))
 
 
 @dataclass(frozen=True)
@@ -80,33 +81,33 @@ class Table:
     settings: dict[str, Any] = field(default_factory=dict)  # the files' trainer, data and model, for all rows
 
     def changed(self, row: Row, flat: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Return the settings in the table's files that a run did not use: the row's value and the run's, by key."""
-        wanted = {}
+        """Return the settings in which a run differs from its row in the table's files: both values, by key."""
+        row_values = {}
         for key, value in self.settings.items():
             if not any(f"{key}.".startswith(f"{whole}.") for whole in row.settings):
-                wanted[key] = value
-        wanted |= row.settings
+                row_values[key] = value
+        row_values |= row.settings
 
         changed = {}
         for key, value in flat.items():
             name = short_key(key)
-            if name in wanted and not key.startswith(LEFT_OPEN) and not holds(wanted[name], value):
-                changed[name] = (wanted[name], value)
+            if name in row_values and not key.startswith(LEFT_OPEN) and not holds(row_values[name], value):
+                changed[name] = (row_values[name], value)
         return changed
 
     def overridden(self, row: Row, flat: Mapping[str, Any]) -> str:
-        """Describe the first setting that tells rows or data sets apart and that a run overrides; empty if none."""
+        """Describe the first overridden setting in which rows, or the data sets of scales, differ; empty if none."""
         used = {short_key(key): value for key, value in flat.items()}
         data = used.get("data", self.data)
         if self.data and not holds(self.data, data):
             return f"data is {data}, scale {self.scale} has {self.data}; other videos need a scale of another name"
 
-        for key, wanted in row.settings.items():
-            value = used.get(key, wanted)
-            if holds(wanted, value):
+        for key, row_value in row.settings.items():
+            value = used.get(key, row_value)
+            if holds(row_value, value):
                 continue
-            if any(row.differs(other, key) for other in self.rows):  # any other row's setting may be overridden
-                return f"{key} is {value}, row {row.name} sets {wanted}"
+            if any(row.differs(other, key) for other in self.rows):  # a setting that all rows share may be overridden
+                return f"{key} is {value}, row {row.name} sets {row_value}"
         return ""
 
     @property

@@ -131,7 +131,7 @@ class TimeUse:
         lines.append(line)
         decisive = self.decisive
         if decisive:
-            lost = [_class_in_words(each) for each in decisive.classes[:CLASSES_NAMED] if each.lost > 0]
+            lost = [_class_in_words(loss) for loss in decisive.classes[:CLASSES_NAMED] if loss.lost > 0]
             lines.append(f"Most lost with {FRAME_ORDERS[decisive.order]}: {'; '.join(lost)}")
         return lines
 
@@ -182,11 +182,12 @@ def time_use(forward: Sequence[Predictions], changed: Mapping[str, Sequence[Pred
         Use of time; ``None`` without another order, or without a video that is in all tests.
     """
     tests = {order: changed[order] for order in ORDERS if changed.get(order)}
-    videos = reduce(np.intersect1d, [one.video for seeds in (forward, *tests.values()) for one in seeds])
+    all_tests = [predictions for seeds in (forward, *tests.values()) for predictions in seeds]
+    videos = reduce(np.intersect1d, [predictions.video for predictions in all_tests])
     if not tests or not len(videos):
         return None
 
-    straight = [one.of(videos) for one in forward]
+    straight = [predictions.of(videos) for predictions in forward]
     first = straight[0]
     groups = first.draws.number if first.draws else None
     count = len(videos)
@@ -195,18 +196,19 @@ def time_use(forward: Sequence[Predictions], changed: Mapping[str, Sequence[Pred
         count = first.draws.count
         noun = first.draws.kind
 
-    hits = [one.hits() for one in straight]
+    hits = [predictions.hits() for predictions in straight]
     better, _ = _difference(hits, [_always_the_most_frequent(first)], groups)
     orders = {}
     for order, seeds in tests.items():
-        others = [one.of(videos) for one in seeds]
-        _refuse_other_labels(first, others, order)
-        loss, on_others = _difference(hits, [one.hits() for one in others], groups)
-        accuracy = 100 * float(np.mean([one.hits().mean() for one in others]))
-        orders[order] = OrderTest(order, accuracy, loss, on_others, _class_losses(straight, others))
-    right = 100 * float(np.mean([one.mean() for one in hits]))
+        changed_tests = [predictions.of(videos) for predictions in seeds]
+        _refuse_other_labels(first, changed_tests, order)
+        changed_hits = [predictions.hits() for predictions in changed_tests]
+        loss, on_others = _difference(hits, changed_hits, groups)
+        classes = _class_losses(straight, changed_tests)
+        orders[order] = OrderTest(order, _accuracy(changed_hits), loss, on_others, classes)
+
     return TimeUse(
-        accuracy=right,
+        accuracy=_accuracy(hits),
         is_better=better.low > 0,
         videos=len(videos),
         draws=plural(count, noun),
@@ -224,15 +226,20 @@ def read_time_use(runs: Sequence[FinishedRun]) -> TimeUse | None:
     changed: dict[str, list[Predictions]] = {}
     for order in ORDERS:
         seeds = [read_order(run.folder, run.result, order) for run in runs]
-        known = [one for one in seeds if one]
-        if known and len(known) == len(runs):
-            changed[order] = known
+        tests = [predictions for predictions in seeds if predictions]
+        if tests and len(tests) == len(runs):
+            changed[order] = tests
     if not changed:
         return None
 
     forward = [read_predictions(run.folder, run.result) for run in runs]
-    kept = [one for one in forward if one]
+    kept = [predictions for predictions in forward if predictions]
     return time_use(kept, changed) if len(kept) == len(runs) else None
+
+
+def _accuracy(hits: Hits) -> float:
+    """Return the accuracy in percent, the mean over seeds."""
+    return 100 * float(np.mean([of_seed.mean() for of_seed in hits]))
 
 
 def _answer(loss: Interval) -> Answer:
@@ -276,18 +283,18 @@ def _class_losses(forward: Sequence[Predictions], changed: Sequence[Predictions]
     """Return the classes with videos, the largest number of lost videos first."""
     losses = []
     for task, straight in forward[0].tasks.items():
-        before = np.mean([one.tasks[task].class_accuracy() for one in forward], axis=0)
-        after = np.mean([one.tasks[task].class_accuracy() for one in changed], axis=0)
-        confusion = np.sum([one.tasks[task].confusion for one in changed], axis=0)
+        before = np.mean([predictions.tasks[task].class_accuracy() for predictions in forward], axis=0)
+        after = np.mean([predictions.tasks[task].class_accuracy() for predictions in changed], axis=0)
+        confusion = np.sum([predictions.tasks[task].confusion for predictions in changed], axis=0)
         np.fill_diagonal(confusion, 0)
         for number in np.flatnonzero(straight.videos).tolist():
             other = straight.classes[int(confusion[number].argmax())] if confusion[number].any() else ""
             name = ": ".join(filter(None, (task, straight.classes[number])))
             videos = int(straight.videos[number])
             losses.append(ClassLoss(name, videos, float(before[number]), float(after[number]), other))
-    return sorted(losses, key=lambda each: -each.lost)
+    return sorted(losses, key=lambda loss: -loss.lost)
 
 
-def _class_in_words(each: ClassLoss) -> str:
-    taken = f", taken for {each.taken_for}" if each.taken_for else ""
-    return f"{each.name} (from {each.forward:.0f} to {each.changed:.0f} % of {plural(each.videos, 'video')}{taken})"
+def _class_in_words(loss: ClassLoss) -> str:
+    taken = f", taken for {loss.taken_for}" if loss.taken_for else ""
+    return f"{loss.name} (from {loss.forward:.0f} to {loss.changed:.0f} % of {plural(loss.videos, 'video')}{taken})"

@@ -17,7 +17,7 @@ from lit_video.training.trainer import as_list
 def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
     """Build data set and model of a row, by default on the meta device."""
     request = run.request
-    user_settings = [(setting.key, setting.value) for setting in request.given]
+    user_settings = [(setting.key, setting.value) for setting in request.user_settings]
     refuse_ignored(request.configs, [*run.row.settings.items(), *user_settings], run.origin(), seed=run.seed)
     with user_errors(run.origin):
         return build(run.settings)

@@ -57,7 +57,7 @@ class FinishedRuns:
 def asked(run: Run) -> str:
     """Return a digest of all that decides a run's settings: files, row, user's settings, seed, and this program."""
     files = [read_settings(path) for path in run.request.configs]
-    user_settings = [[setting.flag, _named(setting.value)] for setting in run.request.given]
+    user_settings = [[setting.flag, _named(setting.value)] for setting in run.request.user_settings]
     what = [files, run.row.settings, user_settings, run.seed, str(run.start), program()]
     return blake2b(json.dumps(what, sort_keys=True, default=str).encode(), digest_size=8).hexdigest()
 

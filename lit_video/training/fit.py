@@ -15,9 +15,9 @@ from lit_video.training.trainer import RunCLI
 
 
 @contextmanager
-def compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
-    """Compile a network in place; parameter names and random draws stay the same."""
-    if wanted:
+def compiled(network: nn.Module, enabled: bool) -> Iterator[None]:
+    """Compile a network in place for the time of a block; parameter names and random draws stay the same."""
+    if enabled:
         network.forward = torch.compile(network.forward, options={"fallback_random": True})
     try:
         yield

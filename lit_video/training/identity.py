@@ -79,7 +79,7 @@ def _digests_of_files(model: Mapping[str, Any]) -> dict[str, str]:
 
 def overridden(run: Run) -> dict[str, Override]:
     """Return the settings that the user changed in the row, by key."""
-    if not run.request.given:
+    if not run.request.user_settings:
         return {}
     try:
         row = ReadCLI(run.row_settings).resolved()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from lit_video.settings.effects import RUN_KEYS
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested, merged, put, read_settings
 from lit_video.tables.table import MERGED_KEY, Row
 from lit_video.training.constructors import Constructors
@@ -33,8 +33,8 @@ def of_row(settings: Nested, row: Row, start: Path | None = None) -> Nested:
     return settings
 
 
-def with_given(settings: Nested, given: Iterable[Given]) -> Nested:
-    """Return settings with those of the command line."""
-    for setting in given:
+def with_user_settings(settings: Nested, user_settings: Iterable[UserSetting]) -> Nested:
+    """Return settings with the user's over them."""
+    for setting in user_settings:
         settings = put(settings, setting.key, setting.value, classes=Constructors())
     return settings

@@ -138,12 +138,12 @@ class ClipDataset(Dataset[Sample]):
 
         if len(keys) > 1:
             try:
-                wanted = np.unique([self._numbers(key) for key in keys]).tolist()
+                numbers = np.unique([self._numbers(key) for key in keys]).tolist()
                 table = record.table()
-                size = 3 * len(wanted) * table.height * table.width
+                size = 3 * len(numbers) * table.height * table.width
                 if size <= MOST_DECODED_BYTES:
-                    frames = record.decode(wanted, self.decode)
-                    decode = partial(_chosen, frames, wanted)
+                    frames = record.decode(numbers, self.decode)
+                    decode = partial(_chosen, frames, numbers)
             except DecodeError:  # perhaps not of all clips: each is decoded alone
                 pass
 

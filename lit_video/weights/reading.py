@@ -172,10 +172,10 @@ def _read(path: Path) -> Any:
             try:
                 return torch.load(path, map_location="cpu", weights_only=True)
             except UnpicklingError as error:
-                wanted = re.search(r"GLOBAL (\S+)", str(error))
-                if not wanted or wanted[1] in names or not wanted[1].startswith(BESIDE):
+                refused = re.search(r"GLOBAL (\S+)", str(error))
+                if not refused or refused[1] in names or not refused[1].startswith(BESIDE):
                     raise
-                names[wanted[1]] = type("Placeholder", (Placeholder,), {})
+                names[refused[1]] = type("Placeholder", (Placeholder,), {})
 
 
 class Placeholder:

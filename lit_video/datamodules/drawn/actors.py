@@ -197,9 +197,9 @@ ACTORS: dict[str, Actor] = {"shape": shape, "person": person, "chain": chain, "p
 class Look:
     """Appearance of an actor: contour (shapes only), texture, and hue of its first colour."""
 
-    def __init__(self, rng: Rng, contour: str, family: str, hue: int) -> None:
+    def __init__(self, rng: Rng, *, contour: str, texture: str, hue: int) -> None:
         self.contour = contour
-        self.texture = family
+        self.texture = texture
         self.hue = hue
         self.colours = two_colours(rng, hue)
 

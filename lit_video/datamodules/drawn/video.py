@@ -115,7 +115,7 @@ def draw_video(rng: Rng, labels: Labels, num_frames: int, *, side: int, degradat
     pose = Pose(draw_pose(rng, labels, num_frames).astype(np.float32))
     zoom = pose.times("zoom", ZOOM)
     tilt = pose.between("tilt", -TILT / 2, TILT / 2)
-    look = Look(rng, labels.contour, labels.texture, labels.hue)
+    look = Look(rng, contour=labels.contour, texture=labels.texture, hue=labels.hue)
 
     # a camera that stands still sees the same scene in every frame
     seen = slice(None) if labels.camera != "still" else slice(1)
