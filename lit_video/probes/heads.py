@@ -19,7 +19,7 @@ FEWEST_ROUNDS = 4
 HELD_OUT = 3  # one in three training rounds is held out to choose the penalty
 STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # inverses of the penalty, the strongest penalty first
 SOLVER_STEPS = 1000  # steps of the solver
-Features = NDArray[np.float64]
+FeatureArray = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
@@ -47,7 +47,7 @@ def is_tested(rounds: int) -> Bools:
     return np.arange(rounds) % 2 == 1
 
 
-def _scaled(features: Features, trained: Bools) -> Features:
+def _scaled(features: FeatureArray, trained: Bools) -> FeatureArray:
     """Standardise by the training videos; if there are fewer videos than features, reduce to a coordinate a video.
 
     The reduction keeps the inner products of the videos, and with them every penalised linear classifier.
@@ -65,10 +65,10 @@ def _scaled(features: Features, trained: Bools) -> Features:
     return scaled.reshape(*shape[:-1], -1)
 
 
-def _recognised(trained: Features, tested: Features) -> Bools:
+def _recognised(trained: FeatureArray, tested: FeatureArray) -> Bools:
     """Return whether the skill of each tested video is named; arguments ``(rounds, skills, 2, width)``."""
 
-    def loss(fitted: Features, held_out: Features, strength: float) -> float:
+    def loss(fitted: FeatureArray, held_out: FeatureArray, strength: float) -> float:
         model = _fit(_rows(fitted), _skill_of(fitted), strength)
         scores = model.predict_log_proba(_rows(held_out))
         labels = _skill_of(held_out)
@@ -81,10 +81,10 @@ def _recognised(trained: Features, tested: Features) -> Bools:
     return hits.reshape(tested.shape[:-1])
 
 
-def _directed(trained: Features, tested: Features) -> Bools:
+def _directed(trained: FeatureArray, tested: FeatureArray) -> Bools:
     """Return whether the direction of each tested video is named, given its skill."""
 
-    def loss(fitted: Features, held_out: Features, strength: float) -> float:
+    def loss(fitted: FeatureArray, held_out: FeatureArray, strength: float) -> float:
         total = 0.0
         for number in range(fitted.shape[1]):
             model = _fit(_rows(fitted[:, number]), _way_of(fitted[:, number]), strength)
@@ -102,14 +102,14 @@ def _directed(trained: Features, tested: Features) -> Bools:
     return hits
 
 
-def _strength(trained: Features, loss: Callable[[Features, Features, float], float]) -> float:
+def _strength(trained: FeatureArray, loss: Callable[[FeatureArray, FeatureArray, float], float]) -> float:
     """Return the strength with the lowest loss on the held-out training rounds; ties go to the stronger penalty."""
     held_out = np.arange(len(trained)) % HELD_OUT == 0
     losses = [loss(trained[~held_out], trained[held_out], strength) for strength in STRENGTHS]
     return STRENGTHS[int(np.argmin(losses))]
 
 
-def _fit(x: Features, labels: NDArray[np.intp], strength: float) -> Any:
+def _fit(x: FeatureArray, labels: NDArray[np.intp], strength: float) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     with warnings.catch_warnings():
@@ -117,15 +117,15 @@ def _fit(x: Features, labels: NDArray[np.intp], strength: float) -> Any:
         return LogisticRegression(C=strength, max_iter=SOLVER_STEPS).fit(x, labels)
 
 
-def _rows(x: Features) -> Features:
+def _rows(x: FeatureArray) -> FeatureArray:
     return x.reshape(-1, x.shape[-1])
 
 
-def _skill_of(x: Features) -> NDArray[np.intp]:
+def _skill_of(x: FeatureArray) -> NDArray[np.intp]:
     """Return the skill of every row of ``(rounds, skills, 2, width)``."""
     return np.broadcast_to(np.arange(x.shape[1])[:, None], x.shape[:-1]).reshape(-1)
 
 
-def _way_of(x: Features) -> NDArray[np.intp]:
+def _way_of(x: FeatureArray) -> NDArray[np.intp]:
     """Return the direction of every row of ``(rounds, 2, width)``: 0 backwards, 1 as drawn."""
     return np.broadcast_to(np.arange(x.shape[1]), x.shape[:-1]).reshape(-1)
