@@ -25,7 +25,7 @@ class SkillSeen:
     """Accuracies of a probe for one skill, in percent of test videos, with 95 % intervals."""
 
     name: str
-    kind: str  # what tells the direction; when: which event came first; change: how neighbouring states differ
+    kind: str  # sign of the direction; when: which event came first; change: how neighbouring states differ
     recognised: Interval
     direction: Interval
     chance: float  # p-value of the hypothesis that direction is 50 % or less, after Holm's correction over the skills
