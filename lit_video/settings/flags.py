@@ -101,7 +101,7 @@ def read_flags(words: Iterable[str]) -> list[UserSetting]:
     """Return the settings of flags ``--KEY=VALUE``, in their order.
 
     Raises:
-        UserError: a flag has no value, or follows one for a part of its value.
+        UserError: a flag has no value, or would replace an earlier flag for a part of its value.
     """
     settings: list[UserSetting] = []
     for word in words:

@@ -134,7 +134,7 @@ def _spread(claim: Claim, runs: TableRuns) -> TestedJudgement:
 
 
 def _by_tests(claim: Claim, runs: TableRuns, differences: Sequence[Interval]) -> Judged:
-    """Judge a claim by tests of its pairs' differences against its bounds."""
+    """Judge a claim by tests of whether the differences of its pairs lie inside or outside of its bounds."""
     low, high = claim.bounds
     inside = holm_adjusted([max(difference.above(low), difference.below(high)) for difference in differences])
     outside = holm_adjusted([min(difference.below(low), difference.above(high)) for difference in differences])

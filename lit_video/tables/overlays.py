@@ -1,4 +1,4 @@
-"""A user's own file after a table on the command line: no setting of it is lost to a row without a word."""
+"""Check of a user's own file after a table on the command line: no row may replace its settings without a word."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +15,8 @@ from lit_video.tables.reading import settings_in_files
 from lit_video.tables.table import MERGED_KEY, Row, Table, holds
 from lit_video.utils.yaml_files import find_config, read_yaml
 
-SHARED_FOLDERS = {"parts", "scale"}  # folders of files for many tables, whose rows rightly win
-_GROUPS = {"model", "data"}  # another class keeps the settings that it knows
+SHARED_FOLDERS = {"parts", "scale"}  # folders of files for many tables, over which rows are meant to win
+_GROUPS = {"model", "data"}  # a row's own class of these keeps those of the file's settings that it has too
 
 
 def refuse_lost(
@@ -24,9 +24,8 @@ def refuse_lost(
 ) -> None:
     """Refuse a setting of a user's own file if a row sets another value, because rows win over files.
 
-    Files of a scale, which rows adapt, are those with ``recipes``, in a folder ``scale`` or ``parts``, or named in the
-    table's or a row's ``at``. A setting in ``user_settings`` is decided on the command line, whatever files and rows
-    say.
+    Files of a scale are exempt, because rows are meant to adapt them: files with ``recipes``, in a folder ``scale`` or
+    ``parts``, or named in ``at`` of the table or a row. So are settings in ``user_settings``, which win over rows.
     """
     files = list(map(find_config, configs))
     own = [path for path in files[files.index(table.path) + 1 :] if not _is_scale(path, table)]
@@ -47,7 +46,7 @@ def refuse_lost(
 
 
 def _is_scale(path: Path, table: Table) -> bool:
-    """Return whether a file is for many tables, or one that this table's rows adapt to."""
+    """Return whether a file belongs to a scale: it is for many tables, or rows adapt it by ``at``."""
     content = read_yaml(path)
     if "recipes" in content or path.resolve().parent.name in SHARED_FOLDERS:
         return True
@@ -66,7 +65,7 @@ def _settings(path: Path) -> dict[str, Any]:
 
 
 def _sets(name: str, key: str) -> bool:
-    """Return whether a setting of this name decides a key: it has the same name, or contains it."""
+    """Return whether a setting with this name sets a key: the name is the key, or that of a setting around it."""
     return key == name or (name not in _GROUPS and key.startswith(f"{name}."))
 
 

@@ -19,10 +19,10 @@ from lit_video.utils.files import read_regular, write_atomically
 from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.yaml_files import find_config, read_yaml
 
-# plan: what a user asked of finetune or compare, see own_videos/experiment.py
+# "plan" holds the wishes of a user of finetune or compare, see own_videos/experiment.py
 TABLE_KEYS = {"title", "source", "data_set", "scale", "metric", "family", "set", "at", "rows", "reported", "plan"}
 ROW_KEYS = {"label", "family", "set", "at", "paper", "published"}
-ORIGIN = "table.yaml"  # beside the rows' folders
+ORIGIN = "table.yaml"  # name of the file, beside the rows' folders, that records the table's files
 REPORTED_KEYS = {"label", "paper", "published"}
 
 
@@ -288,7 +288,7 @@ def write_origin(scale_dir: Path, configs: Sequence[Path], recipe: str | None) -
 
 
 def read_origin(scale_dir: Path) -> Table | None:
-    """Read a scale's table from its recorded files, as they are now; ``None`` if any is gone."""
+    """Read the table of a folder of runs again from its recorded files; ``None`` if any is gone."""
     try:
         content = yaml.safe_load(read_regular(scale_dir / ORIGIN, MOST_BYTES))
         configs = list(map(Path, content["configs"]))

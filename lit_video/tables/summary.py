@@ -98,7 +98,7 @@ class TableRuns:
 def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None, *, overridden: bool = False) -> TableRuns:
     """Read the results and predictions of a table's runs, for the given seeds or all.
 
-    ``overridden``: also runs whose settings are not the row's; their labels name the differences.
+    ``overridden`` also takes runs whose settings are not their row's; their labels then name these settings.
     """
     by_row = measured_rows(table, runs, seeds, overridden=overridden)
     predictions = row_predictions(table, by_row)

@@ -13,8 +13,8 @@ from lit_video.utils.text import did_you_mean
 
 METRIC = "test/video_top1"
 LEFT_OPEN = (*FREE, *FOLDERS, *SPREAD)  # settings that a run of a row may choose
-MERGED_KEY = "model.size"  # this mapping cannot be null: a row's replaces the files' key by key
-OF_RUN = "run:"  # weights run:TABLE/SCALE/ROW are those of that row's run with the same seed
+MERGED_KEY = "model.size"  # the one mapping that a row's does not replace as a whole, but key by key
+OF_RUN = "run:"  # model.weights run:TABLE/SCALE/ROW names the weights of that row's run with the same seed
 
 
 def column(rows: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
@@ -28,7 +28,7 @@ def papers_own(key: str) -> bool:
 
 
 def data_sets(scale: str) -> set[str]:
-    """Return the overlays of a scale: ``ssv2`` of ``ssv2-released``, a paper's data set, but ``mini-ssv2`` as it is."""
+    """Return the data sets of a scale, the names of its overlays without a recipe: ``ssv2`` for ``ssv2-released``."""
     return set(re.sub("-(paper|released)$", "", scale).split("+"))
 
 
@@ -55,7 +55,7 @@ class Row:
     published: dict[str, str] = field(default_factory=dict)  # the cost that the paper prints
 
     def differs(self, other: "Row", key: str) -> bool:
-        """Return whether two rows differ in a resolved setting, or in a setting that contains it."""
+        """Return whether two rows set a key, or a setting around it, to different values."""
         whole = short_key(key)
         while self.settings.get(whole) == other.settings.get(whole):
             whole = whole.rpartition(".")[0]
@@ -70,14 +70,14 @@ class Table:
 
     name: str  # stem of the file
     path: Path
-    scale: str  # names of the overlays, or of the table's own scale
+    scale: str  # names of the overlays joined by "+", else the table's own scale
     title: str
     source: str  # paper and table number
     metric: str = METRIC  # compared with the paper
     rows: list[Row] = field(default_factory=list)  # in the paper's order
     reported: list[Row] = field(default_factory=list)  # methods that are not implemented here
     data_set: str = ""  # data set of the paper's numbers; empty if the table names none
-    data: str = ""  # class that reads it, from the scale of its name
+    data: str = ""  # class of this data set, from the overlay with its name
     settings: dict[str, Any] = field(default_factory=dict)  # the files' trainer, data and model, for all rows
 
     def changed(self, row: Row, flat: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

@@ -1,7 +1,7 @@
 """Use of time by a trained model: what it loses when frames are reversed or shuffled, or one frame is repeated.
 
-All orders are tested on one set of videos, so each loss is a paired difference, with an interval over draws. A sentence
-says no more than the interval shows.
+All orders are tested on the same videos, so each loss is a paired difference, with an interval over draws. The
+sentences claim no more than the intervals show.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,10 +28,19 @@ FRAME_ORDERS = {
 MATTERS = 5.0  # points; a smaller loss counts as none
 CLASSES_NAMED = 2  # classes named in a sentence
 
-# lost: some loss is certain, and MATTERS may be reached; kept: a loss of MATTERS is ruled out; open: neither
+# By the interval of the loss:
+# lost: it is certainly above 0, and may reach MATTERS
+# kept: it is certainly below MATTERS
+# open: neither is certain
 Answer = Literal["lost", "kept", "open"]
-# used by the model: the direction of time; an order of frames; several frames, in any order; no order, perhaps several
-# frames; single frames; weak: the model is not better than one answer; open: the videos do not tell
+# The most that the model is known to use:
+# direction: whether time runs forwards
+# order: some order of the frames
+# frames: several frames, in any order
+# no order: no order, and whether it needs more than one frame is unknown
+# one frame: a single frame
+# weak: nothing, because it may be no better than the same answer for all videos
+# open: unknown, because the test has too few videos
 Use = Literal["direction", "order", "frames", "no order", "one frame", "weak", "open"]
 
 _CONCLUSIONS: dict[Use, str] = {
@@ -75,13 +84,14 @@ class OrderTest:
     order: str
     accuracy: float  # percent
     loss: Interval  # points
-    # interval over draws, if that of the loss is over videos of these draws alone; unbounded for fewer than 3 draws
+    # interval for other draws, such as other persons, if that of the loss holds only for the videos of these draws;
+    # without bounds for fewer than three draws
     on_others: Interval | None
     classes: Sequence[ClassLoss]  # largest loss first
 
     @property
     def is_for_these(self) -> bool:
-        """True if the loss is that on videos of these draws alone, because too few draws tell about others."""
+        """True if the loss holds only for videos of these draws, because they are too few to tell about others."""
         return self.on_others is not None
 
     @property
@@ -97,13 +107,13 @@ class TimeUse:
     accuracy: float  # percent, with the frames as they are
     is_better: bool  # better for certain than the most frequent class for all videos
     videos: int
-    draws: str  # draws of the test in words, as 13 persons
-    these: str  # draws with a pronoun, as these 13 persons
+    draws: str  # draws of the test in words, such as "13 persons"
+    these: str  # draws of the test with a pronoun, such as "these 13 persons"
     orders: Mapping[str, OrderTest]
 
     @property
     def uses(self) -> Use:
-        """Use of time in a word, as far as the videos tell."""
+        """The most that the model is known to use, in a word."""
         answers = {name: test.answer for name, test in self.orders.items()}
         if not self.is_better:
             return "weak"
@@ -176,7 +186,7 @@ def time_use(forward: Sequence[Predictions], changed: Mapping[str, Sequence[Pred
 
     Args:
         forward: predictions with the frames as they are, by seed.
-        changed: predictions with the frames in other orders, by order and seed; others than ``ORDERS`` are left out.
+        changed: predictions with the frames in other orders, by order and seed; only ``ORDERS`` are used.
 
     Returns:
         Use of time; ``None`` without another order, or without a video that is in all tests.
@@ -249,10 +259,11 @@ def _answer(loss: Interval) -> Answer:
 
 
 def _difference(first: Hits, second: Hits, groups: NDArray[np.integer] | None) -> tuple[Interval, Interval | None]:
-    """Return a difference with its interval over draws, and ``None``.
+    """Return a difference with its interval, and a second interval for other draws if the first does not hold there.
 
-    If the interval over the videos of these draws says more, return it and that over draws: few persons tell
-    nothing of others, but their many videos tell what the model uses on theirs.
+    In general the interval is over draws, and there is no second one. But few persons tell little about others, while
+    their many videos may still tell what the model uses on them. In that case return the interval over videos, which
+    holds for these persons only, and as the second the one over draws.
     """
     over_videos = cautious_difference(first, second)
     if groups is None:
@@ -280,7 +291,7 @@ def _always_the_most_frequent(test: Predictions) -> NDArray[np.bool_]:
 
 
 def _class_losses(forward: Sequence[Predictions], changed: Sequence[Predictions]) -> list[ClassLoss]:
-    """Return the classes with videos, the largest number of lost videos first."""
+    """Return the losses of all tested classes, the largest number of lost videos first."""
     losses = []
     for task, straight in forward[0].tasks.items():
         before = np.mean([predictions.tasks[task].class_accuracy() for predictions in forward], axis=0)
