@@ -27,11 +27,11 @@ def compiled(network: nn.Module, enabled: bool) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Trained:
-    """End of a training, before the test, which restores the state of an earlier checkpoint."""
+    """Facts on a training at its end, taken before the test restores the state of an earlier checkpoint."""
 
     checkpoint: Path  # file to test
     seconds: float  # time of training
-    skipped_steps: int  # updates left out, for a loss that was not finite
+    skipped_steps: int  # updates that were left out because the loss was not finite
 
 
 def fit_model(cli: RunCLI, checkpoint: Path | None) -> Trained | None:

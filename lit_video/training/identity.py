@@ -1,4 +1,4 @@
-"""Identity of a requested run, compared with the record in its folder and with other runs of the same training."""
+"""Identity of a requested run, and its comparison with the record in its folder and with other runs."""
 
 import logging
 import shutil
@@ -83,7 +83,7 @@ def overridden(run: Run) -> dict[str, Override]:
         return {}
     try:
         row = ReadCLI(run.row_settings).resolved()
-    except ArgumentError:  # the flags name what the file leaves open, such as the data set
+    except ArgumentError:  # without the user's flags something is missing, such as the data set
         return {}
     used = ReadCLI(run.settings).resolved()
 

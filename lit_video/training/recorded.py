@@ -22,8 +22,9 @@ TAKEN = ("seed_everything", "data", "model")
 def run_settings(record: Path, user_settings: Sequence[UserSetting] = ()) -> Nested:
     """Return the model, data, seed and precision in a run's ``run.json``.
 
-    Classes must be of this package, or of a package that ``user_settings`` name. Nothing is written to
-    folders named in the record; callbacks, loggers, plugins and other classes of the trainer are left out.
+    A record may come from anybody. So classes must be of this package, or of a package that ``user_settings`` name;
+    nothing is written to folders that the record names; callbacks, loggers, plugins and other classes of the trainer
+    are left out.
     """
     try:
         identity = read_record(record.parent).identity
@@ -46,7 +47,7 @@ def run_settings(record: Path, user_settings: Sequence[UserSetting] = ()) -> Nes
 
 
 def _adapt_data(data: Nested) -> None:
-    """Take no more workers than there are cores, and no folder that the data set would write to."""
+    """Limit the number of workers to the cores, and drop a folder that the data set would write to."""
     arguments = data["init_args"]
     arguments["num_workers"] = min(arguments["num_workers"], usable_cores())
 
@@ -57,7 +58,7 @@ def _adapt_data(data: Nested) -> None:
 
 
 def _adapt_model(model: Nested, record: Path, user_settings: Sequence[UserSetting]) -> None:
-    """Leave out starting weights, which the checkpoint replaces, and own parts that the user names anew."""
+    """Drop starting weights, which the checkpoint replaces, and own parts for which the user names others."""
     for name in model_names("files"):
         model.pop(name, None)
 
