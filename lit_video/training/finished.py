@@ -92,7 +92,7 @@ def _key(data: Any) -> str:
 
 
 def _same_files(model: Mapping[str, Any], weights: Mapping[str, str]) -> bool:
-    """Return whether starting weights are as recorded; ``False`` with a class of the user's own, whose code may differ."""
+    """Return whether starting weights are as recorded; ``False`` with a user's own class, whose code may differ."""
     if names_of(model):
         return False
     for name in model_names("files"):
