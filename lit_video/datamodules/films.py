@@ -178,7 +178,7 @@ def gaps(steps: int) -> list[int]:
 
 
 def pauses(steps: int) -> list[tuple[int, ...]]:
-    """Return all triples of pauses of ``count`` that fill a turn; each is within 2 steps of a third of the dark time."""
+    """Return all triples of pauses of ``count`` that fill a turn, each within 2 steps of a third of the dark steps."""
     dark_steps = steps - sum(2 * flashes - 1 for flashes in FLASHES)
     shortest = dark_steps // len(FLASHES)
     lengths = range(max(LEAST_PAUSE, shortest - 1), shortest + 3)

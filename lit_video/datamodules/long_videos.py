@@ -107,7 +107,7 @@ class EpicKitchens100(AnnotatedVideos):
         return VideoRecord(self.root / person / "videos" / f"{video}.mp4", label, start=start, end=end)
 
     def _frames(self, row: AnnotationRow, folder: Path, label: tuple[int, int], *, end: float) -> VideoRecord:
-        """Return the segment of a row in a folder of frames; its rate is the one of ``EPIC_RATES`` that fits its end."""
+        """Return the segment of a row in a folder of frames, at the one of ``EPIC_RATES`` that fits the row's end."""
         first, last = (row.whole(column) for column in EPIC_FRAMES)
         if not 0 < first <= last:
             raise row.error(EPIC_FRAMES[1], f"is {last}, before the first frame {first}; correct one of them")
