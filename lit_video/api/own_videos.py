@@ -100,14 +100,14 @@ def _refuse_settings(user_settings: Sequence[UserSetting], rows: TableRows, mode
 def fit_experiment(
     file: Path, seeds: Iterable[int], user_settings: Sequence[UserSetting], *, jobs: int | None, side_by_side: int = 1
 ) -> Fitted:
-    """Train and test the experiment's rows; delete the plan if its settings are wrong, so that nothing is left of it.
+    """Train and test the experiment's rows; if its settings are wrong, delete the plan, so that the next call makes it.
 
     Args:
         file: path of the experiment's YAML.
         seeds: seeds of each row.
         user_settings: settings of every run.
         jobs: number of runs at once; ``None`` for one per core, at most ``side_by_side``.
-        side_by_side: number of runs that suit each other.
+        side_by_side: number of runs for which the plan has divided the machine.
     """
     runs = file.with_name("runs")
     seeds = list(seeds)

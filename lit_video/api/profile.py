@@ -201,7 +201,7 @@ def is_scheme(source: object) -> bool:
 
 
 def _refuse(arguments: dict[str, Any], reason: str) -> None:
-    """Refuse arguments that are given although they have no meaning."""
+    """Refuse arguments that have no meaning for what is profiled."""
     for name, value in arguments.items():
         if value is not None:
             raise OptionError(name, reason)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from lit_video.utils.figures import content_of
 from lit_video.video.decoding import Frames
 
-MOST = 8.0  # times an even share, at which a colour is full; the least is 1 / MOST
+MOST = 8.0  # full colours stand for MOST times an even share, and for 1 / MOST of it
 BAR_TICKS = {1 / 8: "1/8 or less", 1 / 4: "1/4", 1 / 2: "1/2", 1: "1 = even", 2: "2", 4: "4", 8: "8 or more"}
 LESS, MORE = "#1d6fd8", "#ff7a00"  # blue and orange, told apart by the colour-blind
-BAR_GROUND = 0.5  # ground of the colour bar
+BAR_GROUND = 0.5  # brightness of the grey under the colours of the colour bar
 OPACITY = 0.85  # opacity of a full colour; an even share is transparent
 ACROSS = 4  # frames per row
 PANEL = 2.6  # width of a frame, inches

@@ -28,7 +28,7 @@ STYLE |= dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "yti
 DARK_CELL = 0.7  # share above which a cell's number is white
 NAMED_SIDE = 7.0  # least side of a cell that shows class names, in points
 NUMBERED_SIDE = 20.0  # least side of a cell that shows numbers, in points
-MANY_CLASSES = 32  # with more classes, opacity is the root of the share, because small faint cells are hard to see
+MANY_CLASSES = 32  # with more classes, cells are small, so opacity is the root of the share to keep faint ones visible
 MARKS = "osD^vPX<>"
 
 
