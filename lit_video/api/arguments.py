@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.errors import OptionError, UserError
-from lit_video.settings.flags import Settings, as_given
+from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.utils.files import user_path
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import find_config
@@ -101,7 +101,7 @@ def request_for(
         seeds=checked_seeds(seeds),
         runs=user_path(runs),
         recipe=recipe,
-        given=as_given(settings),
+        user_settings=as_user_settings(settings),
         reuse=reuse,
     )
 

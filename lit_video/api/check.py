@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lit_video.api.arguments import File, existing_path, refuse_unwritable
 from lit_video.errors import UserError
 from lit_video.settings.class_names import refuse_unknown_class
-from lit_video.settings.flags import Settings, as_given
+from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.utils.files import user_path
 from lit_video.utils.shown import Part, Shown
 
@@ -60,17 +60,19 @@ def check(
     """
     folder = existing_path(root, "no such folder")
     refuse_unknown_class("dataset", dataset)
-    given = as_given(settings)
-    for setting in given:
+    user_settings = as_user_settings(settings)
+    for setting in user_settings:
         if not setting.key.startswith("data."):
             raise UserError(f"settings: {setting.key}: is no setting of the data set; give those of data")
 
     # here, because importing torch takes seconds
     from lit_video.datamodules.inspection import contradictions, find_faults, open_dataset
     from lit_video.datamodules.manifest import MANIFEST
-    from lit_video.training.layers import with_given
+    from lit_video.training.layers import with_user_settings
 
     file = folder / MANIFEST if output is None else refuse_unwritable("output", user_path(output))
-    data = open_dataset(with_given({"data": {"class_path": dataset, "init_args": {"root": str(folder)}}}, given))
+    data = open_dataset(
+        with_user_settings({"data": {"class_path": dataset, "init_args": {"root": str(folder)}}}, user_settings)
+    )
     faults = find_faults(data, file, decode)
     return Checked(data, faults, contradictions(data), file)

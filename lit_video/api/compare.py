@@ -10,7 +10,7 @@ from lit_video.api.finetune import Tested, write_report
 from lit_video.api.own_videos import fit_experiment, plan_experiment
 from lit_video.api.schemes import name_of_scheme
 from lit_video.own_videos.experiment import Asked, experiment_file
-from lit_video.settings.flags import Settings, as_given
+from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.tables.rendering import main_table, pairs_table
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.tables.table_summary import Pair, RowSummary
@@ -104,17 +104,17 @@ def compare(
     chosen_seeds = checked_seeds(seeds)
     set_up_process()
     place = user_path(videos)
-    given = as_given(settings)
+    user_settings = as_user_settings(settings)
     names = [schemes] if isinstance(schemes, str) else [name_of_scheme(scheme) for scheme in schemes]
     asked = Asked(
         minutes=None if minutes is None else float(minutes), group=group, weights=weights, schemes=",".join(names)
     )
     file = experiment_file(place, None if output is None else user_path(output), "_compare")
-    command = ["compare", str(videos), *asked.flags, *(setting.flag for setting in given)]
-    plan_experiment(place, file, asked, given=given, command=command)
+    command = ["compare", str(videos), *asked.flags, *(setting.flag for setting in user_settings)]
+    plan_experiment(place, file, asked, user_settings=user_settings, command=command)
 
     runs = file.with_name("runs")
-    fitted = fit_experiment(file, chosen_seeds, given, jobs=jobs)
+    fitted = fit_experiment(file, chosen_seeds, user_settings, jobs=jobs)
     read = read_runs(fitted.request.table, runs, overridden=True)
     page = write_report(file)
     row = best_row(read)

@@ -9,7 +9,7 @@ from typing import Any
 from lit_video.api.arguments import Files, Rows, listed, request_for
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, COST_HEADER, compare_with_paper, cost_cells, cost_tables, published
-from lit_video.settings.flags import Settings, as_given
+from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.training.costs import count_published, table_costs
 from lit_video.utils.parallel import with_progress
 from lit_video.utils.shown import Part, Shown, TextTable
@@ -57,15 +57,15 @@ def cost(
     Raises:
         UserError: a file, a row or a setting is wrong.
     """
-    given = as_given(settings)
+    user_settings = as_user_settings(settings)
     if [*listed(table), *listed(overlays)]:
-        request = request_for(table, overlays, rows, settings=given, recipe=recipe)
+        request = request_for(table, overlays, rows, settings=user_settings, recipe=recipe)
         import_module("lit_video.training.run")  # seconds that are no part of the first row's time
         costs = with_progress(table_costs(request), len(request.rows), "rows counted")
         return Costs([compare_with_paper(model, counted) for model, counted in costs])
 
     asked = {"row": rows, "recipe": recipe}
-    flags = [f"--{name}" for name, value in asked.items() if value] + [setting.flag for setting in given]
+    flags = [f"--{name}" for name, value in asked.items() if value] + [setting.flag for setting in user_settings]
     if flags:
         raise UserError(f"{flags[0]}: needs a table; name one")
 

@@ -21,7 +21,7 @@ class Finding:
     """Result of one check."""
 
     name: str
-    text: str  # the reason if it does not work, else the facts
+    text: str  # result in words; of a failed check, the reason
     advice: str = ""  # help with a problem; empty if it works
 
     def __str__(self) -> str:

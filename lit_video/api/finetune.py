@@ -11,7 +11,7 @@ from lit_video.api.arguments import File, refuse_below
 from lit_video.api.own_videos import fit_experiment, plan_experiment
 from lit_video.api.report import report
 from lit_video.own_videos.experiment import Asked, experiment_file
-from lit_video.settings.flags import Settings, as_given
+from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.tables.reading import read_table
 from lit_video.utils.files import user_path, write_atomically
 from lit_video.utils.shown import Part, Shown
@@ -120,7 +120,7 @@ def finetune(
     refuse_below("jobs", jobs, 1)
     set_up_process()
     place = user_path(videos)
-    given = as_given(settings)
+    user_settings = as_user_settings(settings)
     asked = Asked(
         minutes=None if minutes is None else float(minutes),
         group=group,
@@ -129,11 +129,11 @@ def finetune(
         scheme=scheme,
     )
     file = experiment_file(place, None if output is None else user_path(output))
-    command = ["finetune", str(videos), *asked.flags, *(setting.flag for setting in given)]
-    plan_experiment(place, file, asked, given=given, command=command)
+    command = ["finetune", str(videos), *asked.flags, *(setting.flag for setting in user_settings)]
+    plan_experiment(place, file, asked, user_settings=user_settings, command=command)
 
     table = read_table([file])
-    fit_experiment(file, [seed], given, jobs=jobs, side_by_side=len(table.rows))
+    fit_experiment(file, [seed], user_settings, jobs=jobs, side_by_side=len(table.rows))
 
     from lit_video.reports.card import model_card
     from lit_video.training.folds import take_tests

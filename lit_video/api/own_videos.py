@@ -10,7 +10,7 @@ from lit_video.errors import RunFailed, RunStopped, UserError
 from lit_video.own_videos.experiment import Asked, refuse_other_plan, write_experiment
 from lit_video.own_videos.finding import find_own_videos
 from lit_video.own_videos.schemes import TableRows, schemes_named
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.utils.files import TABLES, writing
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.yaml_files import read_yaml
@@ -19,14 +19,16 @@ from lit_video.weights.hub import find_start
 _logger = logging.getLogger(__name__)
 
 
-def plan_experiment(place: Path, file: Path, asked: Asked, *, given: Sequence[Given], command: Sequence[str]) -> None:
+def plan_experiment(
+    place: Path, file: Path, asked: Asked, *, user_settings: Sequence[UserSetting], command: Sequence[str]
+) -> None:
     """Plan and write the experiment, unless its file exists.
 
     Args:
         place: folder or table of the videos.
         file: path of the experiment's YAML.
         asked: the user's wishes.
-        given: settings of every run, checked before the videos are looked into.
+        user_settings: settings of every run, checked before the videos are looked into.
         command: words of the command that makes this plan.
 
     Raises:
@@ -57,7 +59,7 @@ def plan_experiment(place: Path, file: Path, asked: Asked, *, given: Sequence[Gi
     from lit_video.own_videos.plan import PlanOptions, plan
 
     start = choose_start(weights, schemes, compared=compared)
-    _refuse_settings(given, schemes or start.rows, start.model)
+    _refuse_settings(user_settings, schemes or start.rows, start.model)
     with writing("--output", file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
     options = PlanOptions(
@@ -70,7 +72,7 @@ def plan_experiment(place: Path, file: Path, asked: Asked, *, given: Sequence[Gi
         folds=not compared,
         frozen=asked.frozen,
     )
-    listing = write_experiment(plan(videos, options), file, asked, command)
+    listing = write_experiment(plan(videos, options), file, asked, command=command)
     _logger.info(f"wrote {file} (all settings, with reasons) and {listing}")
 
 
@@ -81,31 +83,31 @@ def _refuse_no_videos(place: Path) -> None:
         raise UserError(f"{place}: is no table ({expected}); give the folder that holds the class folders")
 
 
-def _refuse_settings(given: Sequence[Given], rows: TableRows, model: str) -> None:
+def _refuse_settings(user_settings: Sequence[UserSetting], rows: TableRows, model: str) -> None:
     """Refuse settings that a row's model or the data set does not have."""
-    if not given:
+    if not user_settings:
         return
 
     from lit_video.training.cli import ReadCLI, user_errors
-    from lit_video.training.layers import with_given
+    from lit_video.training.layers import with_user_settings
 
     data = {"class_path": "VideoCSV", "init_args": {"root": "."}}
     for name in {row.get("set", {}).get("model", model) for row in rows.values()}:
         with user_errors(lambda key: "command line"):
-            ReadCLI(with_given({"data": data, "model": {"class_path": name}}, given))
+            ReadCLI(with_user_settings({"data": data, "model": {"class_path": name}}, user_settings))
 
 
 def fit_experiment(
-    file: Path, seeds: Iterable[int], given: Sequence[Given], *, jobs: int | None, side_by_side: int = 1
+    file: Path, seeds: Iterable[int], user_settings: Sequence[UserSetting], *, jobs: int | None, side_by_side: int = 1
 ) -> Fitted:
-    """Train and test the experiment's rows; delete the plan if its settings are wrong, so that nothing is left of it.
+    """Train and test the experiment's rows; if its settings are wrong, delete the plan, so that the next call makes it.
 
     Args:
         file: path of the experiment's YAML.
         seeds: seeds of each row.
-        given: settings of every run.
+        user_settings: settings of every run.
         jobs: number of runs at once; ``None`` for one per core, at most ``side_by_side``.
-        side_by_side: number of runs that suit each other.
+        side_by_side: number of runs for which the plan has divided the machine.
     """
     runs = file.with_name("runs")
     seeds = list(seeds)
@@ -114,9 +116,9 @@ def fit_experiment(
         rows = list(content["table"]["rows"])
         if content["data"]["init_args"].get("features") and len(rows) > 1:
             # the first row computes the features of all videos, on all cores
-            fit(file, rows=rows[0], seeds=seeds, runs=runs, settings=given)
+            fit(file, rows=rows[0], seeds=seeds, runs=runs, settings=user_settings)
 
-        return fit(file, seeds=seeds, runs=runs, jobs=jobs or min(side_by_side, usable_cores()), settings=given)
+        return fit(file, seeds=seeds, runs=runs, jobs=jobs or min(side_by_side, usable_cores()), settings=user_settings)
 
     except (RunFailed, RunStopped):
         raise

@@ -16,7 +16,7 @@ from lit_video.api.schemes import name_of_scheme, scheme_of
 from lit_video.errors import OptionError, UserError
 from lit_video.schemes.built_in import KNOWN, OTHERS, built_in
 from lit_video.schemes.skills_table import PROFILE_SCALE, SKILLS_TABLE, nearest_first, unmeasured, write_skills_table
-from lit_video.settings.flags import Settings, as_given
+from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import GroupAccuracies, groups_table, measured_groups
 from lit_video.tables.summary import summary
@@ -170,9 +170,9 @@ def profile(
             raise OptionError("seeds", f"is {chosen_seeds}; a trained model takes one, of the videos")
         set_up_process()
 
-        from lit_video.probes.frozen import Asked  # here, because importing torch takes seconds
+        from lit_video.probes.frozen import ModelOptions  # here, because importing torch takes seconds
 
-        asked = Asked(
+        options = ModelOptions(
             num_frames,
             image_size,
             mean,
@@ -182,10 +182,10 @@ def profile(
             seed=chosen_seeds[0],
             device=device,
         )
-        return profile_model(source, asked, minutes=minutes, pairs=pairs, output=output)
+        return profile_model(source, options, minutes=minutes, pairs=pairs, output=output)
 
     _refuse(of_model, "is for a trained model, not for a scheme")
-    training = _Training(chosen_seeds, jobs, as_given(settings))
+    training = _Training(chosen_seeds, jobs, as_user_settings(settings))
     return _profile_scheme(source, training, train=train, on=on, output=output)
 
 
@@ -201,7 +201,7 @@ def is_scheme(source: object) -> bool:
 
 
 def _refuse(arguments: dict[str, Any], reason: str) -> None:
-    """Refuse arguments that are given although they have no meaning."""
+    """Refuse arguments that have no meaning for what is profiled."""
     for name, value in arguments.items():
         if value is not None:
             raise OptionError(name, reason)

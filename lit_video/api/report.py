@@ -48,7 +48,7 @@ def report(
         runs: folders of runs.
         output: file to write.
         experiments: folder of the tables' YAML files.
-        overridden: also rows that were run with other settings than the table's, labelled.
+        overridden: whether to show runs with other settings than their row's too; their labels name these settings.
 
     Raises:
         UserError: there is no finished run, or the page cannot be made or written.

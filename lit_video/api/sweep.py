@@ -11,7 +11,7 @@ from lit_video.errors import UserError
 from lit_video.launching.queue import counts, free, observed_runs, progress_table, run_here, slots, unfinished
 from lit_video.launching.slurm import Resources, scripts, submit
 from lit_video.launching.states import Observed
-from lit_video.settings.flags import Given, Settings, as_given
+from lit_video.settings.flags import Settings, UserSetting, as_user_settings
 from lit_video.training.request import Request, Run
 from lit_video.utils.shown import Part, Shown
 
@@ -125,8 +125,8 @@ def progress(
     return SweepProgress(all_runs, scripts(all_runs, slurm) if slurm else ())
 
 
-def _with_resources(settings: Settings, slurm: Resources | None) -> list[Given]:
-    return [*as_given(settings), *(slurm.settings if slurm else [])]
+def _with_resources(settings: Settings, slurm: Resources | None) -> list[UserSetting]:
+    return [*as_user_settings(settings), *(slurm.settings if slurm else [])]
 
 
 def _runs(tables: Sequence[Path], overlays: Sequence[Path], **asked: Any) -> list[Run]:

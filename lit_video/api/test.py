@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lit_video.api.arguments import File, Files, listed
 from lit_video.errors import UserError, one_line
 from lit_video.runs.chosen_checkpoint import WAYS, find_checkpoint, record_beside
-from lit_video.settings.flags import Given, Settings, as_given
+from lit_video.settings.flags import Settings, UserSetting, as_user_settings
 from lit_video.settings.nested import Nested, merged
 from lit_video.utils.messages import are_shown
 from lit_video.utils.shown import Part, Shown
@@ -71,7 +71,7 @@ def test(
         UserError: neither a run nor weights are given, a setting is wrong, or the weights do not suit the model.
     """
     set_up_process()
-    resolved, checkpoint = _settings(ckpt, weights, listed(configs), given=as_given(settings, [SEED]))
+    resolved, checkpoint = _settings(ckpt, weights, listed(configs), user_settings=as_user_settings(settings, [SEED]))
 
     from lit_video.engine.finite import refuse_not_finite
     from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
@@ -132,7 +132,7 @@ def test_settings(
     settings: Settings = (),
 ) -> Nested:
     """Return all settings of a test, resolved: see :func:`test`."""
-    layers, _ = _settings(ckpt, weights, listed(configs), given=as_given(settings, [SEED]))
+    layers, _ = _settings(ckpt, weights, listed(configs), user_settings=as_user_settings(settings, [SEED]))
 
     from lit_video.training.cli import ReadCLI, user_errors
 
@@ -141,16 +141,16 @@ def test_settings(
 
 
 def _settings(
-    ckpt: File | None, weights: str | None, configs: Sequence[Path], *, given: Sequence[Given]
+    ckpt: File | None, weights: str | None, configs: Sequence[Path], *, user_settings: Sequence[UserSetting]
 ) -> tuple[Nested, Path | None]:
     """Return the settings of the run, of hub weights or of files, with the user's, and the checkpoint."""
     checkpoint = None if ckpt is None else find_checkpoint(str(ckpt))
     recorded = checkpoint is not None and not configs and record_beside(checkpoint).is_file()
     if checkpoint is not None:
-        if not (recorded or configs or {"data", "model"} <= {setting.key for setting in given}):
+        if not (recorded or configs or {"data", "model"} <= {setting.key for setting in user_settings}):
             own = record_beside(checkpoint)
             raise UserError(f"--ckpt {checkpoint}: {own}, which holds its settings, does not exist; give --config")
-    elif not weights and not any(setting.key.endswith(".weights") for setting in given):
+    elif not weights and not any(setting.key.endswith(".weights") for setting in user_settings):
         raise UserError(f"--ckpt: {WAYS}")
 
     of_weights: Nested = {}
@@ -160,14 +160,14 @@ def _settings(
     # here, because importing torch takes seconds
     from lit_video.training.constructors import Constructors
     from lit_video.training.ignored import refuse_ignored
-    from lit_video.training.layers import of_files, with_given
+    from lit_video.training.layers import of_files, with_user_settings
     from lit_video.training.recorded import run_settings
 
-    refuse_ignored(configs, [(setting.key, setting.value) for setting in given], "test")
+    refuse_ignored(configs, [(setting.key, setting.value) for setting in user_settings], "test")
     settings: Nested = {}
     if recorded:
         assert checkpoint is not None
-        settings = run_settings(record_beside(checkpoint), given)
-    settings = with_given(settings, [Given(key, value) for key, value in of_weights.items()])
+        settings = run_settings(record_beside(checkpoint), user_settings)
+    settings = with_user_settings(settings, [UserSetting(key, value) for key, value in of_weights.items()])
     settings = merged(settings, of_files(configs), Constructors())
-    return with_given(settings, given), checkpoint
+    return with_user_settings(settings, user_settings), checkpoint

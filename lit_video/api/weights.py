@@ -51,5 +51,5 @@ def fetch_weights(*names: str) -> dict[str, Path]:
     Raises:
         UserError: a name is unknown, or a download fails.
     """
-    wanted = [find(name) for name in names]  # all names are checked first
-    return {release.name: fetch(release) for release in wanted}
+    chosen = [find(name) for name in names]  # refuses an unknown name before the first download
+    return {release.name: fetch(release) for release in chosen}

@@ -1,4 +1,4 @@
-"""In-place channel shift for space-time mixing; autograd then keeps no second copy of queries, keys and values."""
+"""Channel shift for space-time mixing in place, so that autograd keeps no second copy of queries, keys and values."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

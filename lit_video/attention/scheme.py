@@ -39,7 +39,10 @@ class Scheme(nn.Module):
         """Refuse a grid that the scheme cannot serve."""
 
     def drop_branches(self, drop: nn.Module) -> bool:
-        """Apply ``drop`` here and return True; if this returns False, the block drops a clip's whole scheme branch."""
+        """Take over stochastic depth: apply ``drop`` to parts of the branch, and return True.
+
+        By default this returns False, and the block drops a clip's whole branch.
+        """
         return False
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
@@ -57,13 +60,13 @@ class ZeroLinear(nn.Linear):
 
 
 def has_hooks(layer: nn.Module) -> bool:
-    """Return whether a call of the layer does more than its ``forward``, by the rule of ``nn.Module``."""
+    """Return whether a call of the layer does more than its ``forward``, because hooks are registered."""
     hooks = layer._forward_pre_hooks or layer._forward_hooks or layer._backward_pre_hooks or layer._backward_hooks
     return bool(hooks) or _has_any_global_hook()  # type: ignore[no-untyped-call]
 
 
 def is_plain(layer: nn.Module) -> bool:
-    """Return whether a layer computes W x + b from two ordinary tensors, and nobody watches or changes that.
+    """Return whether a layer computes W x + b from two ordinary tensors, without hooks.
 
     Adapters, quantisation, parametrisations, pruning and sharding change the class, add hooks or replace the tensors.
     """

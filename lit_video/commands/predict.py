@@ -11,7 +11,7 @@ from lit_video.runs.mistakes import MISTAKES
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
 
-MANY = 20  # videos; of more a summary is printed
+MOST_LISTED = 20  # videos; of more a summary is printed
 
 
 def add_arguments(parser: Parser) -> None:
@@ -39,7 +39,7 @@ def run(arguments: Namespace) -> int:
     if arguments.features:
         predictions.write_features(arguments.features)
 
-    many = len(predictions.ranked) > MANY
+    many = len(predictions.ranked) > MOST_LISTED
     if predictions.ranked:
         print(predictions.summary if many else predictions.table)
     lines = [f"wrote {path}" for path in (arguments.output, arguments.features) if path]

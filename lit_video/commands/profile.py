@@ -39,7 +39,7 @@ def add_arguments(parser: Parser) -> None:
     model.add_argument("--pairs", type=positive, metavar="N", help="pairs of videos of each skill, not minutes")
     model.add_argument("--num_frames", type=positive, metavar="N", help="frames of a clip (default: the model's)")
     model.add_argument(
-        "--image_size", type=sizes, metavar="N|H,W", help="side, or height and width (default: the model's)"
+        "--image_size", type=side_or_sides, metavar="N|H,W", help="side, or height and width (default: the model's)"
     )
     for name in ("--mean", "--std"):
         text = "of pixels from 0 to 1, one or of red, green, blue (default: the model's)"
@@ -50,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
     accept_settings(parser)
 
 
-def sizes(text: str) -> int | list[int]:
+def side_or_sides(text: str) -> int | list[int]:
     """Parse a side in pixels, or height and width with a comma."""
     numbers = [int(positive(part)) for part in text.split(",")]
     return numbers[0] if len(numbers) == 1 else numbers

@@ -15,12 +15,12 @@ from lit_video.utils.splits import Split
 from lit_video.utils.text import shortened
 from lit_video.video.clips import VideoRecord
 
-AS_TEST = {"train": "train", "val": "test"}  # split -> its name in releases where test videos are used for validation
+AS_TEST = {"train": "train", "val": "test"}  # names of the splits in a release without validation videos
 AS_VALIDATION = {"train": "train", "val": "validation"}
 
 
 class AnnotatedVideos(VideoDataModule):
-    """Base of data sets listed by annotation files; a subclass gives its classes and the files' records.
+    """Base of data sets listed by annotation files; a subclass names the classes and reads the files.
 
     Args:
         root: folder of annotations and videos; ``$LIT_VIDEO_DATA/NAME`` is NAME in the package's data folder.
@@ -32,7 +32,7 @@ class AnnotatedVideos(VideoDataModule):
     classes: Classes | None = None  #: number of classes, a mapping for several tasks; None to count class_names
     #: smallest and largest number of videos in released annotation files, by split
     released: Mapping[Split, tuple[int, int]] = {}
-    splits: tuple[Split, ...] = ("train", "val")  #: splits with annotations; without test, val is tested
+    splits: tuple[Split, ...] = ("train", "val")  #: splits with annotations; if test is not among them, val is tested
 
     def __init__(self, root: str, missing: Literal["fail", "skip"] = "fail", **kwargs: Any) -> None:
         check_arguments(locals())
@@ -54,7 +54,7 @@ class AnnotatedVideos(VideoDataModule):
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Number of each class, by its name, in data sets with one task."""
+        """The number of each class by its name; only for data sets with one task."""
         names = self.class_names
         assert isinstance(names, list)
         return {name: number for number, name in enumerate(names)}
@@ -81,7 +81,7 @@ class AnnotatedVideos(VideoDataModule):
             self._check_count(split)
 
     def _check_count(self, split: Split) -> None:
-        """Refuse, or print, another number of annotations than the release has."""
+        """Refuse another number of annotations than the release has, or print it with ``missing: skip``."""
         count = len(self._listed[split])
         least, most = self.released.get(split, (count, count))
         if least <= count <= most:
@@ -94,7 +94,7 @@ class AnnotatedVideos(VideoDataModule):
         print_once(f"{type(self).__name__}: {fault}; {len(self.records(split)):,} are used")
 
     def _used(self, split: Split) -> Records:
-        """Return the videos that a split's annotations list, without missing ones if these are skipped."""
+        """Return the videos that a split's annotations list; ``missing: skip`` leaves out those not on disk."""
         listed = Records.of(self.annotated(split), self.folders.there)
         self._listed[split] = listed
 

@@ -39,7 +39,7 @@ from lit_video.video.settings import stored_settings
 from lit_video.video.trained_on import trained_on
 
 View = TrainingView | EvaluationViews
-SOME = 512  # most training videos that tell whether a model has learned
+SOME = 512  # most training videos that are tested to see whether a model has learned
 SPLIT_OF_STAGE: dict[Any, Split] = {"train": "train", "test": "test", "predict": "test"}  # other stages: val
 
 
@@ -65,7 +65,7 @@ class VideoDataModule(SeededClips):
         channels: order of the channels; ``bgr`` for TimeSformer's released weights of Something-Something.
         seed: seed of the order of videos and of all augmentation.
         order: order of a clip's frames in validation and test; ``static`` repeats the middle frame.
-        test_orders: further orders for the test, to tell what the model uses of time; ``run.json`` then has
+        test_orders: further orders of frames to test, to see what the model uses of time; ``run.json`` then has
             ``reversed/video_top1``, for example.
         broken: ``fail`` stops at a video that cannot be read, or a clip that needs a damaged frame; ``skip`` leaves out
             up to ``broken_percent`` of a split; ``report`` has no limit. The run's ``broken.csv`` lists these videos.
@@ -84,10 +84,10 @@ class VideoDataModule(SeededClips):
     """
 
     several_labels = False  #: True if labels are multi-hot: a one or zero for each class
-    compares_contents: bool = False  #: True to compare the files' bytes across splits and classes (own videos)
+    compares_contents: bool = False  #: True to look for equal files in two splits or classes, for a user's own videos
     disjoint = False  #: True if no video can be in two splits
     present: tuple[Split, ...] = SPLITS  #: splits that ``data check`` inspects
-    draw_kind = "recording"  #: noun for what :meth:`draw_names` names
+    draw_kind = "recording"  #: noun for one draw, see :meth:`draw_names`
 
     def __init__(
         self,
@@ -162,12 +162,12 @@ class VideoDataModule(SeededClips):
 
     @property
     def class_names(self) -> list[str] | dict[str, list[str]]:
-        """Class names by number; with several tasks, a list of names per task, in the order of a label's entries."""
+        """Names of the classes in the order of their numbers; with several tasks, such a list for each task."""
         raise NotImplementedError
 
     @property
     def trained_on(self) -> str:
-        """Digests of the training videos, for a checkpoint; empty before rank 0 begins to compute them."""
+        """Digests of the training videos, for a checkpoint; empty until rank 0 begins to compute them."""
         return self._trained_on.get() if self._trained_on else ""
 
     def records(self, split: Split) -> Sequence[VideoRecord]:
@@ -175,9 +175,9 @@ class VideoDataModule(SeededClips):
         raise NotImplementedError
 
     def draw_names(self, split: Split) -> Sequence[str]:
-        """Return a name for each video of a split; videos of the same name are one draw of a test, not several.
+        """Return for each video of a split the name of its draw; videos with the same name are one draw.
 
-        Segments of one video file are one draw. Statistics of a test count draws, not videos.
+        By default the segments of one file are one draw. Intervals count draws in place of videos.
         """
         return Records.of(self.records(split)).paths
 
@@ -198,7 +198,7 @@ class VideoDataModule(SeededClips):
 
     @property
     def opposites(self) -> dict[str, tuple[int, int]]:
-        """Pairs of classes that differ in direction alone, by the name of their skill; all classes, or none."""
+        """Pairs of classes that differ in direction alone, by skill; empty, or with all classes in them."""
         return {}
 
     @property
@@ -214,7 +214,7 @@ class VideoDataModule(SeededClips):
         return VIEWS[self.views](crops, self.test_image_size, self.short_side)
 
     def train_dataloader(self) -> DataLoader[Sample]:
-        """Load one random clip of every video, shuffled; drop the last, incomplete step."""
+        """Load one random clip of every video, shuffled; leave out the last step if its batch would be incomplete."""
         dataset = self._dataset(self._expected("train"), self.training_view())
 
         # digests are read in the background; a checkpoint waits for them
@@ -230,9 +230,9 @@ class VideoDataModule(SeededClips):
         return self._views("val", clips=1, crops=1)
 
     def test_dataloader(self) -> Any:
-        """Load all views of every video; of up to ``SOME`` training videos if ``tested`` is ``train``.
+        """Load all views of every test video, or, if ``tested`` is ``train``, of up to ``SOME`` training videos.
 
-        Training videos have the views of the test and no augmentation: a model has learned if most are right.
+        Training videos are then cut as in the test and not augmented: a model has learned if most of them are right.
         """
         if self.tested == "train":
             return self._views("train", self.test_clips, self.test_crops)
@@ -248,7 +248,13 @@ class VideoDataModule(SeededClips):
         return self._views("test", clips=1, crops=1)
 
     def keep_features(self, compute: Callable[[Tensor], Tensor], device: torch.device, backbone: int) -> None:
-        """Let loaders return features; compute missing ones on ``device``. ``backbone`` is the backbone's digest."""
+        """Let loaders return features of a frozen backbone in place of clips.
+
+        Args:
+            compute: the backbone.
+            device: device on which features that are not yet on disk are computed.
+            backbone: digest of the backbone.
+        """
         random = self._dataset([], self.training_view())
         evaluation = [self._dataset([], self.view(1), clips=1)]
         if (self.test_clips, self.test_crops) != (1, 1):
@@ -268,7 +274,7 @@ class VideoDataModule(SeededClips):
         return TrainingView(self.augmentation, self.image_size)
 
     def centre_view(self, record: VideoRecord) -> tuple[RawBatch, list[int]]:
-        """Return a video's centre view as a batch of one, and its frame numbers; no numbers for a broken video."""
+        """Return a video's centre view as a batch of one, and its frame numbers; an empty list for a broken video."""
         dataset = self._dataset([record], self.view(1), clips=1)
         batch: RawBatch = default_collate([dataset[0, 0]])
         if batch["broken"][0]:
@@ -339,7 +345,7 @@ class VideoDataModule(SeededClips):
             self.found_broken.reasons["train"] = reasons
 
     def _views(self, split: Split, clips: int, crops: int) -> Any:
-        """Load views of a split's videos; of up to ``SOME`` training videos."""
+        """Load views of a split's videos; of the training split up to ``SOME`` videos."""
         records: Sequence[VideoRecord] = self._expected(split)
         if split == "train":
             records = Records.of(some_of(records, SOME))
@@ -347,13 +353,13 @@ class VideoDataModule(SeededClips):
         if not len(dataset):
             return []  # Lightning skips a stage without loaders
 
-        # two ranks may get the same clip; metrics count each view of a video once
+        # processes get equal numbers of clips, so two may get the same one; metrics count each view once
         return self._loader(dataset, EvaluationSampler(len(dataset), ranks(self.trainer)))
 
     def _dataset(
         self, records: Sequence[VideoRecord], view: View, *, clips: int | None = None, order: FrameOrder = "forward"
     ) -> ClipDataset:
-        """Return clips of some videos; random ones without ``clips``, their number per video."""
+        """Return clips of some videos: ``clips`` for each video, evenly spaced, or a random one if it is ``None``."""
         return ClipDataset(
             records,
             self.sampling,
@@ -382,7 +388,7 @@ class VideoDataModule(SeededClips):
         return load_tables(user_path(self.manifest), self.data_root())
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
-        """Load clips, or their cached features; features are of clips whose frames have their own order."""
+        """Load clips, or their cached features, which exist only for clips with the frames in their own order."""
         if self.features and self.trainer and self.trainer.state.fn == "fit":
             cache: Any = getattr(self.trainer.lightning_module, "cache_features", None)
             if cache:
@@ -411,5 +417,5 @@ class VideoDataModule(SeededClips):
 
 
 def _is_raw(batch: Any) -> bool:
-    """Return whether a batch is of this package's loaders, not a user's own or an export's example."""
+    """Return whether a batch is from a loader of this package, not from a user's or an example for an export."""
     return isinstance(batch, Mapping) and {"clip", "label", "broken", "key"} <= batch.keys()

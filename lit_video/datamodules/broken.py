@@ -13,7 +13,7 @@ OnBroken = Literal["fail", "skip", "report"]
 
 
 class BrokenVideos:
-    """Broken videos of a process; each counts once. With ``skip``, up to ``percent`` of a split may be broken."""
+    """Broken videos that a process has met, each once; with ``skip``, up to ``percent`` of a split may be broken."""
 
     def __init__(self, on_broken: OnBroken, percent: float) -> None:
         self.on_broken = on_broken
@@ -23,7 +23,7 @@ class BrokenVideos:
         self._records: dict[str, Records] = {}
 
     def expect(self, split: str, records: Records, tables: Manifest | None = None) -> None:
-        """Store a split's records; refuse videos that a manifest calls broken or damaged, or count the broken ones."""
+        """Store a split's records; if a manifest lists broken or damaged videos, refuse them, or count broken ones."""
         self._records[split] = records
         if tables is None:
             return
@@ -51,7 +51,7 @@ class BrokenVideos:
             self._check(split)
 
     def add_gaps(self, split: str, videos: Sequence[int], gaps: Sequence[str]) -> None:
-        """Add a batch's videos whose time has gaps, by index in the split's records; a video without has no text."""
+        """Add a batch's videos, by index in the split's records; a text is empty if the video's time has no gaps."""
         self.gaps[split] |= {video: gap for video, gap in zip(videos, gaps, strict=True) if gap}
 
     def gap_line(self, splits: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Refusal of contradictory settings of a data set, and of tests on videos that selected the checkpoint."""
+"""Refusal of contradictory settings of a data set, of copies across splits, and of tests that are not independent."""
 
 import os
 from collections import defaultdict
@@ -43,7 +43,7 @@ class Copies(NamedTuple):
     """Videos of equal content that contradict each other."""
 
     text: str
-    decides: bool  # whether a result would be of videos that were learned
+    decides: bool  # True if the videos of a result would have been trained on, so that training is refused
 
 
 def contradicting_copies(data: Any) -> list[Copies]:
@@ -62,7 +62,7 @@ def contradicting_copies(data: Any) -> list[Copies]:
 
 
 def _in_two_splits(splits: Mapping[str, Records], first_of: Mapping[str, str]) -> Iterator[Copies]:
-    """Yield for each split the videos that equal training videos; ``first_of``: the first video of each content."""
+    """Yield for each split the videos that equal training videos; ``first_of`` maps a video to its first copy."""
 
     def content(path: str) -> str:
         return first_of.get(path, path)
@@ -79,7 +79,7 @@ def _in_two_splits(splits: Mapping[str, Records], first_of: Mapping[str, str]) -
 
 
 def _in_two_classes(splits: Mapping[str, Records], first_of: Mapping[str, str]) -> Iterator[Copies]:
-    """Yield the whole videos that are in two classes, in one text."""
+    """Yield one text on all videos that are in two classes; segments of long videos may differ in class."""
     path_of: dict[str, dict[object, str]] = defaultdict(dict)  # by content and label
     for records in splits.values():
         for index, (path, start, end) in enumerate(records.identities()):
@@ -94,7 +94,7 @@ def _in_two_classes(splits: Mapping[str, Records], first_of: Mapping[str, str]) 
 
 
 def _is_video(path: str) -> bool:
-    """Return whether a file can be read; broken downloads are often equal, and are left out anyway."""
+    """Return whether a file can be read as a video, because broken downloads are often equal and no copies."""
     try:
         return os.path.isdir(path) or frame_table(Path(path)).count > 0
     except DecodeError:

@@ -21,7 +21,7 @@ class Figure:
     radius: float
     _: KW_ONLY
     angle: float = 0.0
-    bright: bool = True  # brighter than the background; False: darker by the same amount
+    bright: bool = True  # whether it is brighter than the background, or darker by the same amount
 
 
 Film = list[list[Figure]]  # the figures of each frame
@@ -54,9 +54,9 @@ def paint(rng: Rng, film: Film, shape: str, *, side: int, difficulty: float) -> 
 
 
 def _cover(figure: Figure, shape: str, side: int) -> Floats:
-    """Return how much of each pixel a figure covers, 0 to 1; opposite edges of the picture are joined (a torus)."""
+    """Return how much of each pixel a figure covers, 0 to 1; what leaves at one edge enters at the opposite one."""
     rows, columns = np.mgrid[0:side, 0:side].astype(float)
-    # signed distances on the torus
+    # distances from the centre, the shorter way round
     x = (columns - figure.x * side + side / 2) % side - side / 2
     y = (rows - figure.y * side + side / 2) % side - side / 2
 

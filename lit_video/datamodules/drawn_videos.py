@@ -1,4 +1,4 @@
-"""Drawn videos to pretrain on: endless, by seed, without files."""
+"""Drawn videos to pretrain on, endlessly many, drawn from a seed without files."""
 
 from typing import Annotated, Any, Literal
 
@@ -45,7 +45,7 @@ class DrawnVideos(SeededClips):
     **No frame shows the direction, even if its time is known**: every coordinate of a pose moves on a circle from a
     uniform start, see :mod:`lit_video.datamodules.drawn.paths`. A frame does show the kind of actor, and so which
     motions are possible; whether the actor travels over the picture or stays near its middle; and for motions of
-    several joints at once, which joints go together. A motion and its reversal have the same frames in all of these.
+    several joints at once, which joints move together. But all of this is the same for a motion and its reversal.
 
     A video depends on ``seed``, epoch and index alone, not on workers, processes or restarts; validation videos have
     other seeds, the same in every epoch. Pixels may differ by a grey value between kinds of CPUs.
@@ -58,7 +58,7 @@ class DrawnVideos(SeededClips):
         epoch_length: training videos of an epoch; every epoch has new ones.
         val_length: validation videos.
         motions: names of the motions to draw; ``None`` for all. Class numbers stay the same.
-        tasks: tasks that a label has a number of; ``None`` for all. The videos stay the same.
+        tasks: tasks of the labels; ``None`` for all. The videos stay the same.
         moving_camera: share of the videos in which the camera moves.
         degradation: strength of light, blur, noise and compression, 0 to 1.
         mean: mean of the pixels, 0 to 1: one number, or one each for red, green, blue.
@@ -196,7 +196,7 @@ class DrawnClips(Dataset[Sample]):
 
 
 def _known(motions: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names of motions, each once; refuse none, unknown ones, and a name twice."""
+    """Return names of motions; refuse an empty list, an unknown name, and a name twice."""
     for name in motions:
         if name not in MOTIONS:
             raise ValueError(f"motions has {name!r}, which is no motion{did_you_mean(name, list(MOTIONS))}")
@@ -206,7 +206,7 @@ def _known(motions: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _once(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Return tasks, each once; refuse none, and a task twice."""
+    """Return tasks; refuse an empty list, and a task twice."""
     if not tasks or len(set(tasks)) < len(tasks):
         raise ValueError(f"tasks is {list(tasks)}, expected one or more of {', '.join(TASKS)}, each once")
     return tuple(tasks)

@@ -32,8 +32,9 @@ GIGABYTES = 0.5  # memory for a decoded video, shared by its views
 class Features:
     """Folder of features of one backbone and one kind of clips: a float16 file ``(views, ...)`` for each video.
 
-    A file's name is a digest of its video. A file has the centre view (training, validation), ``RANDOM`` random views
-    (training) and the views of a multi-view test. ``random`` cuts random views, ``evaluation`` the others.
+    The name of a file is a digest of its video. A file holds the centre view (for training and validation), ``RANDOM``
+    random views (for training) and the views of the test, if it has several. ``random`` cuts the random views,
+    ``evaluation`` the others.
     """
 
     def __init__(self, folder: Path, random: ClipDataset, evaluation: Sequence[ClipDataset]) -> None:
@@ -47,7 +48,10 @@ class Features:
         return self.folder / f"{key:016x}.npy"
 
     def complete(self, records: Sequence[VideoRecord], compute: Callable[[Tensor], Tensor]) -> None:
-        """Write missing or damaged files while others wait; ``compute`` takes uint8 ``(b, t, 3, height, width)``."""
+        """Write missing or damaged files; other processes wait until they are written.
+
+        ``compute`` is the backbone; it takes uint8 clips ``(b, t, 3, height, width)``.
+        """
         files = {self.file(record): record for record in records}
         self.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(self.folder / "lock"), torch.no_grad():
@@ -95,7 +99,11 @@ class FeatureDataset(ClipDataset):
         return [self._read(key) for key in keys]
 
     def _read(self, key: Key) -> Sample:
-        """Read the views of a clip: of a test after the others, in training one of the centre and the random ones."""
+        """Read the views of a clip from its video's file.
+
+        In training this is one view at random, of the centre view and the random ones. The views of a test are at the
+        end of the file.
+        """
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
         crops = self.view.crops
@@ -103,7 +111,7 @@ class FeatureDataset(ClipDataset):
         if isinstance(self.view, TrainingView):
             with seeded(self.seed, epoch, index):
                 first = int(torch.randint(1 + RANDOM, ()))
-        elif len(self) * crops == len(self.files):  # a single view of each video: the centre
+        elif len(self) * crops == len(self.files):  # each video has one view, the centre view
             first = 0
 
         views = np.load(self.files[video], mmap_mode="r")

@@ -2,8 +2,8 @@
 
 A *turn* is a film of T steps that ends where it began: after step T - 1 comes step 0. A video plays one turn from a
 random step, forwards or backwards. Every frame of a turn is then equally likely at every time in both directions, so
-no single frame tells the direction, also if its time is known. Skills whose turn ends in another state than it began
-with jump back at this seam.
+no single frame tells the direction, even if its time is known. If a turn ends in another state than it began with, the
+film jumps between these two; this place is its seam.
 """
 
 import re
@@ -32,14 +32,14 @@ class Skill:
 
     name: str
     _: KW_ONLY
-    # when: which of the events came first; change: how neighbouring states differ
+    # sign of the direction; when: which of the events came first; change: how neighbouring states differ
     kind: SkillKind
     backward: str  # class of the turn played backwards
     forward: str  # class of the turn as drawn
     shortest: int  # fewest steps of a turn that differs from every turn played backwards
-    # steps -> turns that differ in discrete parameters, all equally frequent
+    # from the number of steps, the turns with all values of a discrete parameter, such as a gap; equally frequent
     turns: Callable[[int], Sequence[Turn]]
-    # False: a turn has no first step, since its motion goes on evenly from a random state
+    # whether a turn has a first step; it has none if its motion goes on evenly from a random state
     seam: bool = True
 
     def film(self, rng: Rng, steps: int, first: int) -> Film:
@@ -167,9 +167,9 @@ def _moved(figure: Figure, **values: NDArray[Any]) -> Film:
 
 
 def gaps(steps: int) -> list[int]:
-    """Return the gaps of ``duration``: 1 and 2, or 1 alone in a turn so short that the rest could equal a gap of 2.
+    """Return the gaps of ``duration``: 1 and 2, or only 1 in a short turn.
 
-    Played backwards, gap and rest change places, so every rest must be longer than every gap.
+    Backwards, the gap and the rest of the turn change places, so the shortest rest must be longer than the longest gap.
     """
     shown = 4
     widest = 2
@@ -178,7 +178,7 @@ def gaps(steps: int) -> list[int]:
 
 
 def pauses(steps: int) -> list[tuple[int, ...]]:
-    """Return all pauses of ``count`` after its bursts that fill a turn; at most 2 steps longer than the shortest."""
+    """Return all triples of pauses of ``count`` that fill a turn, each within 2 steps of a third of the dark steps."""
     dark_steps = steps - sum(2 * flashes - 1 for flashes in FLASHES)
     shortest = dark_steps // len(FLASHES)
     lengths = range(max(LEAST_PAUSE, shortest - 1), shortest + 3)
@@ -187,7 +187,7 @@ def pauses(steps: int) -> list[tuple[int, ...]]:
 
 
 def _one(turn: Turn) -> Callable[[int], list[Turn]]:
-    """Return the turns of a skill that has a single one, whatever the number of steps."""
+    """Return the ``turns`` of a skill that has one turn for any number of steps."""
     return lambda steps: [turn]
 
 
@@ -261,7 +261,7 @@ _SKILLS = (
 )
 
 
-def skill(name: str) -> Skill:
+def find_skill(name: str) -> Skill:
     """Return a skill by its name: one in ``_SKILLS``, or orderN for two events N steps apart.
 
     On a circle of T steps, events N apart are T - N apart the other way round, so a turn has more than 2 N steps.

@@ -1,4 +1,4 @@
-"""Floors of the temporal skills: what can be told without comparing two frames."""
+"""Floors of the temporal skills: accuracies that a model can have without comparing two frames."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,18 +10,19 @@ from lit_video.datamodules.drawing import Film
 from lit_video.datamodules.films import Skill
 
 MOST_STEPS = 16  # longer turns have too many states for an exact optimum in seconds
-LARGEST = 8.0  # limit of f_t, in margins; any limit from 4 to 100 gives the same optimum
+LARGEST = 8.0  # limit of |f_t| in sum_ceiling, in margins; any limit from 4 to 100 gives the same optimum
 Word = tuple[int, ...]  # the state shown at each time
 
 
 def sum_ceiling(skill: Skill, steps: int) -> float | None:
-    """Return the highest direction in percent of a sum over frames at known times, exactly; ``None`` if not known.
+    """Return the highest accuracy of the direction, in percent, of a sum over frames at known times.
 
-    The classifier is the sign of sum_t f_t(state at time t) + c with any functions f_t: positions in time, no
-    comparison of frames. It sees states without noise and knows all that does not change within a video (size, place,
-    gaps), so the value is a bound for models, not a floor that they reach. The optimum over all first steps and both
-    directions is an integer program: the fewest films on the wrong side. Unknown for skills without a seam, whose
-    states are continuous, and for turns of more than ``MOST_STEPS`` steps.
+    Such a classifier is the sign of sum_t f_t(state at time t) + c with any functions f_t: it knows the time of each
+    frame, but compares no frames. It also sees states without noise, and knows all that does not change within a video
+    (size, place, gaps). So models without a comparison of frames cannot exceed this value, and may not reach it. The
+    value is exact: an integer program finds the fewest films on the wrong side, over all first steps and both
+    directions. ``None`` for skills without a seam, whose states are continuous, and for turns of more than
+    ``MOST_STEPS`` steps.
     """
     if not skill.seam or steps > MOST_STEPS:
         return None
@@ -36,18 +37,18 @@ def sum_ceiling(skill: Skill, steps: int) -> float | None:
 
 
 def as_word(turn: Film) -> Word:
-    """Return the number of each frame's state, equal for equal frames."""
+    """Return a number for each frame's state; equal frames have equal numbers."""
     numbers: dict[str, int] = {}
     return tuple(numbers.setdefault(repr(figures), len(numbers)) for figures in turn)
 
 
 def all_rolls(word: Word) -> list[Word]:
-    """Return a turn from each of its first steps."""
+    """Return a turn as it is played from each of its steps."""
     return [word[first:] + word[:first] for first in range(len(word))]
 
 
 def _fewest_wrong(forwards: Sequence[Word], backwards: Sequence[Word]) -> int:
-    """Return the fewest films on the wrong side of any sum over frames: forwards above 0, backwards below."""
+    """Return the fewest films that the best sum over frames gets wrong: forwards means above 0, backwards below."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # here, because importing it takes a second
     from scipy.sparse import csr_array, hstack, identity
 
@@ -78,12 +79,15 @@ def _fewest_wrong(forwards: Sequence[Word], backwards: Sequence[Word]) -> int:
 
 
 def distances_told(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
-    """Return the expected number of ``distances`` (N of orderN) that the best guess from sets of frames gets right.
+    """Return how many of ``distances``, the N of orderN, the best guess from sets of frames gets right on average.
 
-    If clips show every step equally often, all K distances look alike: a guess is right for 1 of K videos. Otherwise
-    the distance affects how often the clips show each of the two events, and the best (Bayes) guess uses this.
-    Distances are in steps on a circle and equally frequent; the first event is equally likely at each step. ``clips``
-    has the steps that the frames of each test clip show.
+    If clips show every step equally often, all K distances look alike, and a guess is right for 1 of K. Otherwise the
+    distance affects how often the clips show each of the two events, which the best (Bayes) guess uses.
+
+    Args:
+        distances: distances in steps on a circle, equally frequent; the first event is equally likely at each step.
+        steps: number of steps of a turn.
+        clips: the steps that the frames of each test clip show.
     """
     # share of each distance's videos, by how often the clips show the two events
     shares: dict[object, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))

@@ -43,7 +43,7 @@ def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
 
 
 def _listed(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the paths of the videos by class, and the names of other items."""
+    """Return the paths of the videos of each class, and the names of other items."""
     videos_of: dict[str, list[str]] = {}
     others: list[str] = []
     for entry in _shown(folder):
@@ -61,9 +61,9 @@ def _listed(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
-    """Return a folder's entries, sorted, without hidden ones and those of systems.
+    """Return a folder's entries, sorted, without hidden ones and those of operating systems.
 
-    ``DirEntry`` knows its type without a system call.
+    An entry is a ``DirEntry``, which knows whether it is a folder without a system call.
     """
     try:
         with os.scandir(folder) as entries:

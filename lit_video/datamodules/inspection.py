@@ -20,7 +20,7 @@ from lit_video.video.clips import VideoRecord
 
 VIDEOS_PER_FAULT = 10  # videos listed per fault
 VERDICTS = ["missing", "broken", "damaged"]
-GAPS = "gaps in time"  # no fault
+GAPS = "gaps in time"  # verdict on a video that is no fault
 Faults = dict[str, dict[str, list[str]]]  # by split and verdict: a line for each faulty video, with path and reason
 
 
@@ -63,7 +63,7 @@ def find_faults(data: VideoDataModule, file: Path, every_frame: bool = False) ->
 
 
 def _verdict(record: VideoRecord, row: VideoInfo) -> tuple[str, str]:
-    """Return status and reason of a video, or of a segment, which may begin after the video's end."""
+    """Return the status of a video or a segment, and the reason; a segment is broken if it begins after the end."""
     start = record.start or 0.0
     seconds = row.seconds or 0.0
     if seconds and start >= seconds:
@@ -93,7 +93,7 @@ def check_report(data: VideoDataModule, faults: Faults, manifest: Path) -> str:
 
 
 def _lists(faults: Faults) -> Iterator[str]:
-    """Yield for each verdict the first of its videos, each once; none without such videos."""
+    """Yield a list for each verdict that occurs: the first of its videos, each once."""
     for verdict in (*VERDICTS, GAPS):
         lines_of_splits = [faults_of_split[verdict] for faults_of_split in faults.values()]
         lines = list(dict.fromkeys(chain.from_iterable(lines_of_splits)))

@@ -26,7 +26,10 @@ def ranks(trainer: Trainer | None) -> tuple[int, int]:
 
 
 def training_sampler(data: Any, count: int, resume: tuple[int, int]) -> TrainingSampler:
-    """Return a sampler; refuse too few videos for a step. ``resume``: epoch, and number of videos seen in it."""
+    """Return a sampler that begins where an epoch was left; refuse a step that takes more clips than there are videos.
+
+    ``resume`` is the epoch, and the number of its videos that were seen.
+    """
     accumulate = getattr(data.trainer, "accumulate_grad_batches", 1)
     processes, rank = ranks(data.trainer)
     sampler = TrainingSampler(
@@ -50,7 +53,7 @@ def training_sampler(data: Any, count: int, resume: tuple[int, int]) -> Training
 def position(trainer: Trainer, batch_size: int) -> tuple[int, int]:
     """Return the epoch, and the number of its videos that all processes together have seen."""
     loop = trainer.fit_loop
-    # the epoch that began last; after it ends, trainer.current_epoch is one higher
+    # the epoch that began last, because trainer.current_epoch is one higher after an epoch's end
     epoch = loop.epoch_progress.current.ready - 1
     batches = loop.epoch_loop.batch_progress.current.ready
     if batches == trainer.num_training_batches:

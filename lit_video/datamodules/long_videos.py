@@ -17,7 +17,7 @@ from lit_video.video.seeding import digest
 EPIC_CLASSES = {"verb": 97, "noun": 300}
 EPIC_TIMES = ("start_timestamp", "stop_timestamp")
 EPIC_FRAMES = ("start_frame", "stop_frame")
-EPIC_RATES = (60.0, 50.0)  # released frames a second, whatever the rate of the video; 50 in the extension
+EPIC_RATES = (60.0, 50.0)  # rate of the released frames, which need not be the video's; 50 in the extension
 TRAIN_SHARE = 85 / 120  # training share of HowTo100M's videos
 
 
@@ -62,7 +62,7 @@ class EpicKitchens100(AnnotatedVideos):
     (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``. A video is a folder of frames,
     ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/``, or else
     a file ``root/P01/videos/P01_01.MP4``. Frames are taken by ``start_frame`` and ``stop_frame``, as released at 60 a
-    second, or 50 in the extension; a file by its times. Results are reported on the validation segments.
+    second, or 50 in the extension; those of a video file by its times. Results are for the validation segments.
     """
 
     classes = EPIC_CLASSES
@@ -107,7 +107,7 @@ class EpicKitchens100(AnnotatedVideos):
         return VideoRecord(self.root / person / "videos" / f"{video}.mp4", label, start=start, end=end)
 
     def _frames(self, row: AnnotationRow, folder: Path, label: tuple[int, int], *, end: float) -> VideoRecord:
-        """Return the segment of a row in a folder of frames, at the rate by which its end is the last frame's time."""
+        """Return the segment of a row in a folder of frames, at the one of ``EPIC_RATES`` that fits the row's end."""
         first, last = (row.whole(column) for column in EPIC_FRAMES)
         if not 0 < first <= last:
             raise row.error(EPIC_FRAMES[1], f"is {last}, before the first frame {first}; correct one of them")
@@ -164,7 +164,7 @@ class HowTo100MTasks(AnnotatedVideos):
 
     @cached_property
     def _tasks(self) -> dict[str, str]:
-        """The task of each video in which it ranks best."""
+        """For each video, the task in which it ranks best."""
         rows = read_annotations("data.root", self._csv, ("video_id", "rank", "task_id"), delimiter=",")
         best: dict[str, AnnotationRow] = {}
         for row in rows:
@@ -183,7 +183,7 @@ class HowTo100MTasks(AnnotatedVideos):
             fault = f"{self._csv} has {len(tasks)} tasks of at least {self.least_videos} videos, not {self.classes}"
             raise UserError(f"data.classes: {fault}; set data.classes to the number found, or change data.least_videos")
 
-        in_order = sorted(tasks, key=lambda task: (len(task), task))  # numbers in their order
+        in_order = sorted(tasks, key=lambda task: (len(task), task))  # tasks are numbers as text
         return {task: number for number, task in enumerate(in_order)}
 
 

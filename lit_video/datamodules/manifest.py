@@ -26,7 +26,7 @@ _logger = logging.getLogger(__name__)
 
 MANIFEST_VERSION = 11  # increment whenever columns, verdicts or frame tables change
 MANIFEST = "manifest.sqlite"
-LOOKS = 16  # parallel stat calls: on a network disk each waits for its answer
+LOOKS = 16  # parallel stat calls, because on a network disk most of their time is waiting
 ROWS_PER_COMMIT = 16  # rows per commit; a killed check loses at most this many
 Video = tuple[str | Path, float | None]  # path; frame rate of a folder of images, else None
 
@@ -96,7 +96,7 @@ class Manifest:
 
 
 def _connect(file: Path, mode: str = "") -> sqlite3.Connection:
-    """Open a file of SQLite, whose texts may be no UTF-8."""
+    """Open a file of SQLite; its texts stay bytes where they are no UTF-8, since file names need not be."""
     connection = sqlite3.connect(file.absolute().as_uri() + mode, uri=True)
     connection.text_factory = to_text
     return connection
@@ -170,7 +170,7 @@ def _scan(videos: Mapping[str, Video], part: Path, every_frame: bool) -> None:
 
 
 def _is_changed(every_frame: bool, rows: Mapping[str, VideoInfo], item: tuple[str, Video]) -> bool:
-    """Return whether a video must be read: it is new, changed or faulty, or its row is of a shorter look."""
+    """Return whether a video must be read: it is new, changed or faulty, or was read in less detail before."""
     name, (path, fps) = item
     row = rows.get(name)
     if row is None or row.status != "ok":

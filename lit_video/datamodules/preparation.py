@@ -53,7 +53,7 @@ PRESETS: dict[str, Encoding] = {
     "fast": Encoding(fast_decode=True),
     "fastest": Encoding(gop=1, fast_decode=True),
 }
-# three of four pictures are B frames to which no other refers: a clip skips those that it does not show
+# three of four pictures are B frames to which no other refers, so that a clip can skip those that it does not show
 _SKIPPED = "bframes=3:b-adapt=0:scenecut=0:b-pyramid=none"
 
 
@@ -114,7 +114,7 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> Prepared:
 
 
 def _say_what_is_gained(jobs: Sequence[tuple[Path, Path]], encoding: Encoding) -> None:
-    """Prepare a few videos and log how much faster their clips are read, before all others are prepared."""
+    """Prepare a few videos first, and log how much faster their clips are read."""
     sample = [job for job in sample_of(jobs) if not job[1].exists()]
     readable = [job for job in sample if not _prepare(encoding, job)]
     if readable:
@@ -285,9 +285,10 @@ def _link(graph: Graph, frame: VideoFrame, shape: _Shape, *, short_side: int) ->
 
 
 def key_distance(table: FrameTable) -> int:
-    """Return the most frames from one key frame to the next, or to the end; all frames if decoding starts at the first.
+    """Return the largest number of frames from a key frame to the next or to the end, for use in the copy.
 
-    A copy with key frames further apart would be slower to read than its source.
+    If the video can be decoded from its start only, all frames count. Key frames further apart than in the source would
+    make the copy slower to read.
     """
     if not table.keyframes:
         return table.count

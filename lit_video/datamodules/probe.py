@@ -123,7 +123,7 @@ def _first(record: VideoRecord, table: FrameTable) -> Frames:
 
 
 def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
-    """Decode all frames; return the table with ``damaged`` extended by the frames that missing or bad frames spoil."""
+    """Decode all frames; return the table with all damaged frames, also those that refer to missing or bad ones."""
     if record.fps is not None:
         for number in range(table.count):
             record.decode([number])
@@ -137,7 +137,7 @@ def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
     with reading(path), open_video(path) as container:
         for frame, is_spoiled in judged(container, timed=bool(table.pts)):
             sizes.add((frame.width, frame.height))
-            # a bad key frame would also spoil the group before it, so an intact one in a spoiled group is not bad
+            # an intact key frame after a loss is not bad: a bad one would mark the group before it as damaged too
             is_bad = frame.is_corrupt or (is_spoiled and not frame.key_frame)
             (bad if is_bad else sound).append(frame.pts)
             if frame.key_frame and frame.pict_type in PREDICTED:
@@ -175,7 +175,7 @@ def unpacked_table(packed: str) -> FrameTable:
 
 
 def _range_of(entries: dict[str, list[int]]) -> object:
-    """Return the range that an object of the JSON stands for; another object unchanged."""
+    """Return the range that an object of the JSON stands for, or the object itself if it is none."""
     if "range" not in entries:
         return entries
     start, stop, step = entries["range"]
@@ -183,7 +183,7 @@ def _range_of(entries: dict[str, list[int]]) -> object:
 
 
 def _plain(value: object) -> object:
-    """Return a value that JSON lacks as an object, a list or text."""
+    """Return a value that JSON cannot hold as an object, a list or text that stands for it."""
     if isinstance(value, range):  # evenly spaced times, the usual case
         return {"range": [value.start, value.stop, value.step]}
     return list(value) if isinstance(value, array) else str(value)

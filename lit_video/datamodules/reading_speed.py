@@ -10,7 +10,7 @@ from lit_video.utils.text import plural
 from lit_video.video.decoding import decode, frame_table
 
 NUM_FRAMES = 8  # frames of a clip
-STRIDE = 8  # frames from one of a clip to the next, where a video is long enough
+STRIDE = 8  # distance of two frames of a clip; smaller in videos that are too short for it
 CLIPS_PER_VIDEO = 4  # clips of a video
 SAMPLE = 3  # videos that are measured
 

@@ -33,7 +33,8 @@ class Kinetics(AnnotatedVideos):
     Reads ``root/annotations/{train,val}.csv`` (or ``validate.csv``; ``label,youtube_id,time_start,time_end,split``,
     github.com/cvdfoundation/kinetics-dataset) and ``root/{train,val}/[LABEL/]ID_SSSSSS_EEEEEE.mp4``, with start and end
     in seconds. Results are reported on the validation split. Many videos are gone from YouTube; ``missing: skip``
-    leaves them out. A list's length depends on its date; the length is checked against the range that users report.
+    leaves them out. The lists have had several lengths over time; a length is checked against the range that users
+    report.
     """
 
     classes: int

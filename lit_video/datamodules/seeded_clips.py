@@ -1,4 +1,4 @@
-"""Base of data modules whose clips are decided by a seed: pixels, and the position in an epoch."""
+"""Base of data modules whose clips depend on a seed: normalisation of pixels, and the position in an epoch."""
 
 from typing import Any
 

@@ -33,9 +33,13 @@ STILL_TASKS = {
 class Stills(LightningDataModule):
     """Single frames with one shape each, in batches of one-frame clips, for training an image model.
 
-    Labels (``STILL_TASKS``) are shape, position on an 8 x 8 grid, size, turn of bars, and tone. There are ``count``
-    pictures, ``side`` pixels wide and high. ``steps``: training steps, ``None`` for 4 epochs; ``difficulty``: see
-    TemporalSkills.
+    Labels (``STILL_TASKS``) are shape, position on an 8 x 8 grid, size, angle of bars, and tone.
+
+    Args:
+        count: number of pictures.
+        side: side of a picture in pixels.
+        steps: number of training steps; ``None`` for 4 epochs.
+        difficulty: see :class:`~lit_video.datamodules.TemporalSkills`.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from lit_video.datamodules.probe import VideoInfo, stamp
 from lit_video.utils.messages import are_shown
 from lit_video.video.decoding import DecodeError, Frames, FrameTable, decode, frame_table
 
-# a start reads the whole file and its digest, about a second per GB; larger ones would fill disks unasked
+# most bytes of a file: a start reads it and its digest in about a second per GB, and larger ones would fill disks
 MOST_STORED = 2**30
 
 
@@ -23,7 +23,7 @@ MOST_STORED = 2**30
 class SharedTable:
     """Frame table of several videos, a source of :func:`~lit_video.video.decoding.frame_table`.
 
-    A video whose size or time of modification has changed since is scanned.
+    A video is scanned again if its size or time of modification has changed since the table was made.
     """
 
     table: FrameTable
@@ -31,7 +31,7 @@ class SharedTable:
 
     @classmethod
     def of(cls, paths: Sequence[Path]) -> "SharedTable":
-        """Share the table of the first video."""
+        """Return the table of the first video, for all videos."""
         stamps = {path: stamp(path, path.name) for path in paths}
         return cls(frame_table(paths[0]), stamps)
 
@@ -45,8 +45,8 @@ class SharedTable:
 def pixels_name(split: str, videos: Mapping[str, str]) -> str:
     """Return the name of a split's file: a digest of the videos' names, their contents, and the decoder.
 
-    ``videos`` maps names to digests, in the order of the pixels. Pixels may differ between versions of FFmpeg and
-    between kinds of processors, whose conversions of colours round differently.
+    The decoder counts because pixels may differ between versions of FFmpeg and between kinds of processors, which round
+    colours differently. ``videos`` maps names to digests, in the order of the pixels.
     """
     decoder = [av.__version__, platform.machine(), *map(str, sorted(av.library_versions.items()))]
     lines = [*decoder, *(f"{content}  {name}" for name, content in videos.items())]
@@ -57,7 +57,7 @@ def pixels_name(split: str, videos: Mapping[str, str]) -> str:
 def read_pixels(file: Path, expected: str) -> Frames | None:
     """Return a file's array if its SHA-256 is the expected one, otherwise ``None``: a damaged file is never used.
 
-    The bytes in memory are those that were compared, so that a later change of the file changes nothing.
+    The array is made from the bytes that were compared, so a later change of the file has no effect.
     """
     try:
         content = file.read_bytes()

@@ -18,7 +18,7 @@ from rich.progress import track
 
 from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.drawing import SHAPES, encode, paint
-from lit_video.datamodules.films import Skill, events_apart, skill
+from lit_video.datamodules.films import Skill, events_apart, find_skill
 from lit_video.datamodules.floors import distances_told, sum_ceiling
 from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.records import Records
@@ -74,9 +74,9 @@ class TemporalSkills(VideoDataModule):
 
     **No single frame shows the direction, even if its time is known.** A video plays one turn of a film on a circle of
     T steps from a random step, see :mod:`lit_video.datamodules.films`. The first steps are stratified: in every T
-    pairs of a skill each step comes first once. So every frame of a turn is equally likely at every time, in both
-    directions. ``tests/datamodules/test_circle_of_time.py`` enumerates this for all skills, and that no turn of one
-    direction is a turn of the other, of the same or another skill.
+    pairs of a skill, each step is the first step once. So every frame of a turn is equally likely at every time, in
+    both directions. ``tests/datamodules/test_circle_of_time.py`` tests this by enumeration for all skills, and that no
+    turn of one direction is also a turn of the other, in the same or another skill.
 
     **No function of the set of frames shows it.** Videos come in pairs: the second is the first played backwards,
     labelled with the other direction. Every frame is coded on its own (intra only, constant quantiser), so both files
@@ -92,24 +92,26 @@ class TemporalSkills(VideoDataModule):
     directions without comparing two frames, see :func:`~lit_video.datamodules.floors.sum_ceiling`. What attention in
     time adds is the difference to a control: a row with the same positions in time whose attention compares no frames.
 
-    Two numbers are measured. ``test/recognised`` is the share of videos whose predicted class is of the true skill;
-    ``test/direction`` the share in which the true direction has the larger of the true skill's two logits (chance and
-    ceiling of blind models: 50 %). Both also by skill, ``test/direction/NAME``. ``test/video_top1`` needs both. Each
-    pair has its own random appearance and motion. Videos are written on first use, and with ``keep_gb`` their decoded
-    pixels too, once for all runs, if those of a split take at most 1 GB.
+    A test measures two numbers. ``test/recognised`` is the share of videos whose predicted class is of the true skill.
+    ``test/direction`` is the share in which, of the true skill's two logits, that of the true direction is larger
+    (chance, and the ceiling of blind models, is 50 %). Both are also measured by skill, ``test/direction/NAME``. For
+    ``test/video_top1``, both must be right.
+
+    Each pair has its own random appearance and motion. Videos are written on first use. With ``keep_gb`` their decoded
+    pixels are written too, once for all runs, if those of a split take at most 1 GB.
 
     Args:
         root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
         skills: names from the table above; orderN for any N below half the number of steps.
-        length: frames of a video; ``None``: the ``num_frames`` of a clip, so that a clip shows the whole video.
+        length: frames of a video; ``None`` for the ``num_frames`` of a clip, so that a clip shows the whole video.
         frames_per_step: frames per step, each with its own noise; 16 frames with 2 per step show 8 steps.
         side: side of the pictures in pixels, an even number.
         difficulty: difficulty of the hardest training videos, 0 to 1: more noise and texture, less contrast.
         test_difficulty: difficulty of the hardest validation and test videos; higher, so that no model gets all right.
         pairs: numbers of pairs of videos per skill in train, val and test; multiples of the steps keep the strata
             whole.
-        drawing: seed of all pictures; settings are chosen on another drawing than the one that is tested.
-        sampling: sampling of clips: ``Dense``, or ``Segments`` over the whole video (``None``).
+        drawing: seed of all pictures, so that settings can be chosen on other pictures than those of the tests.
+        sampling: sampling of clips, ``Dense`` or ``Segments``; ``None`` for ``Segments`` over the whole video.
         num_frames: frames of a clip.
         test_crops: spatial views; one shows a square video completely.
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap directions.
@@ -136,7 +138,7 @@ class TemporalSkills(VideoDataModule):
     ) -> None:
         check_arguments(locals())
         super().__init__(sampling=sampling or Segments(), num_frames=num_frames, test_crops=test_crops, **kwargs)
-        self.skills = {name: skill(name) for name in skills}
+        self.skills = {name: find_skill(name) for name in skills}
         self.length = length or num_frames
         self.frames_per_step = frames_per_step
         self.side = side
@@ -224,7 +226,7 @@ class TemporalSkills(VideoDataModule):
 
     @property
     def blind_ceiling(self) -> float:
-        """Highest top-1 in percent of a model that sees a set of frames: 50, less with several orderN."""
+        """Highest top-1 in percent of a model that sees a set of frames without order: 50, less with several orderN."""
         others = len(self.skills) - len(self.event_distances)  # skills whose set of frames shows the skill
         told = distances_told(self.event_distances, self.steps, self.steps_shown())
         return self.reversal_ceiling * (others + told) / len(self.skills)
@@ -233,9 +235,9 @@ class TemporalSkills(VideoDataModule):
     """Highest possible top-1, in percent, of models that give a clip and its reverse the same scores."""
 
     def sum_ceilings(self) -> dict[str, float]:
-        """Return the highest direction in percent of a sum over frames at known times, by skill.
+        """Return by skill the highest accuracy of the direction that a sum over frames can reach, in percent.
 
-        Skills that are not on a circle of few states are left out, and all of them if clips do not show every step.
+        Skills with continuous states are left out, and all skills if the clips do not show every step.
         """
         if self.num_frames != self.length or self.frames_per_step > 1:
             return {}
@@ -274,7 +276,7 @@ class TemporalSkills(VideoDataModule):
             self.root.mkdir(parents=True, exist_ok=True)
 
     def prepare_data(self) -> None:
-        """Draw the videos that are missing, or are not as they were drawn; refuse a folder with other videos."""
+        """Draw the videos that are missing or were changed; refuse a folder with other videos."""
         super().prepare_data()
         self.check()
         pairs = self.drawn_pairs()
@@ -293,7 +295,7 @@ class TemporalSkills(VideoDataModule):
                 self._write(pair)
 
     def _expected(self, split: Split) -> Records:
-        """Return the videos of a split, whose pixels are read from their file if they are to be kept."""
+        """Return the videos of a split; with ``keep_gb``, read their pixels from the file of the split."""
         if isinstance(self._decode, KeptVideos) and not self.manifest and split not in self._filled:
             self._filled.add(split)
             self._fill(self._decode, split)
@@ -373,7 +375,7 @@ class TemporalSkills(VideoDataModule):
         return path.relative_to(self.root).as_posix()
 
     def _refuse_others(self, pairs: Sequence["DrawnPair"]) -> None:
-        """Refuse a folder with videos that are not drawn: they would be used too."""
+        """Refuse a folder with videos of other origin, because they would be used too."""
         drawn = {path for pair in pairs for path in pair.paths}
         others = sorted(path for path in files_below(self.root) if is_video(path) and path not in drawn)
         if others:
@@ -421,7 +423,7 @@ class TemporalSkills(VideoDataModule):
             self._replace(part, path)
 
     def _replace(self, part: Path, path: Path) -> None:
-        """Give a complete file its name, after its digest is recorded."""
+        """Record the digest of a complete file, then give the file its name."""
         with (self.root / DIGESTS).open("a") as file:
             file.write(f"{_digest(part)}  {self._name(path)}\n")
         part.replace(path)
@@ -464,7 +466,7 @@ def _digest(path: Path) -> str:
 
 
 def first_steps(count: int, steps: int, seed: int) -> list[int]:
-    """Return the first steps of ``count`` turns: each ``steps`` of them in a row are all steps, in random order."""
+    """Return the first steps of ``count`` turns; every block of ``steps`` turns has each step once, in random order."""
     rng = np.random.default_rng(seed)
     strata = [rng.permutation(steps) for _ in range(0, count, steps)]
     return [int(first) for first in chain.from_iterable(strata)][:count]

@@ -29,7 +29,7 @@ _RENAME = "times are read from start and end, in seconds: rename it, or name all
 
 
 class Segment(NamedTuple):
-    """A file, and start and end in seconds of the part that a row lists."""
+    """The file that a row lists, with start and end of the listed part in seconds."""
 
     file: str
     start: float | None
@@ -140,7 +140,11 @@ class VideoCSV(AnnotatedVideos):
         self._read: dict[Path, list[AnnotationRow]] = {}
 
     def _split_values(self, split: Split, values: Values | None) -> list[str]:
-        """Return a split's values of the split column as text; refuse values without this column, and none with it."""
+        """Return a split's values of ``split_column`` as text.
+
+        Raises:
+            ValueError: there are values but no ``split_column``, or the other way round.
+        """
         if values and self.split_column is None:
             raise ValueError(f"{split}_values is {values}, but split_column is not set")
 

@@ -111,9 +111,10 @@ def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
 
 
 def remove_later(run_dir: Path, checkpoint: Path | None) -> None:
-    """Remove ModelCheckpoint's files that were written after ``checkpoint``: the resumed run writes them again.
+    """Remove ModelCheckpoint's files that were written after the checkpoint from which a run resumes.
 
-    Otherwise Lightning would give the second file another name and keep the first one. ``None``: the run starts over.
+    The resumed run writes them again; if the old ones were still there, Lightning would give the new ones other names.
+    Without a checkpoint, the run starts over, and all files are removed.
     """
     folder = run_dir / BEST
     for part in folder.rglob(".*.part"):
@@ -132,7 +133,7 @@ def remove_later(run_dir: Path, checkpoint: Path | None) -> None:
 
 
 def _saved_before(content: dict[str, Any]) -> set[str]:
-    """Return the names, in the folder ``best``, of ModelCheckpoint's files that a checkpoint's callbacks know."""
+    """Return the names of ModelCheckpoint's files, in the folder ``best``, that existed when a checkpoint was saved."""
     names = set[str]()
     for state in content["callbacks"].values():
         if "best_k_models" in state:

@@ -59,7 +59,7 @@ class Checkpoints(Checkpoint):
         checkpoint[RUN_KEY] = self.record
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Refuse schedules that monitor in the wrong mode; defer signals to the end of a step from now on."""
+        """Refuse schedules that monitor in the wrong mode; from now on, signals wait for the end of a step."""
         refuse_wrong_schedules(trainer)
         if trainer.world_size > 1:
             self._group = dist.new_group(backend="gloo")
@@ -125,7 +125,7 @@ class Checkpoints(Checkpoint):
         if now - self._saved >= self.every:
             return SAVE
 
-        # no checkpoint can be made within a validation, nor at a step that ends the training
+        # a checkpoint cannot be made within a validation or at the step that ends the training
         is_last_chance = validation_follows(trainer) or trainer.global_step + 1 == trainer.max_steps
         return SAVE if is_last_chance else _NOTHING
 
@@ -139,8 +139,8 @@ class Checkpoints(Checkpoint):
 
 
 def _training_ends(trainer: Trainer) -> bool:
-    """Return whether training ends after this step, whatever step of the epoch it is.
+    """Return whether training ends after this step, perhaps in the middle of an epoch.
 
-    Resumed from a checkpoint of such a step, Lightning would leave out the validation and the end of the epoch.
+    There must be no checkpoint of such a step: a run that resumed from it would leave out the last validation.
     """
     return trainer.should_stop or trainer.global_step == trainer.max_steps

@@ -45,7 +45,7 @@ class Curve(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Sum the losses on the device; copying each to the CPU would make every step wait."""
+        """Sum the losses on the device, because a copy to the CPU would make every step wait."""
         assert isinstance(pl_module, VideoClassifier)
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return
@@ -55,7 +55,7 @@ class Curve(Callback):
         self.hits = self.hits.to(loss.device) + pl_module.step_hits
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Store the metrics of this epoch's validation; Lightning's copy stays in epochs without one."""
+        """Store the metrics of this validation, because Lightning keeps them in epochs without a validation too."""
         self.validation = metrics_of(trainer, "val/")
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:

@@ -6,31 +6,31 @@ from lit_video.runs.mistakes import STRIP_HEIGHT, STRIP_WIDTH
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, segment
 
-GAP = 4  # pixels between two frames
-MOST_FRAMES = 8
-FEWEST_FRAMES = 3
+FRAME_GAP = 4  # pixels between two frames
+MOST_SHOWN = 8
+FEWEST_SHOWN = 3
 
 
 def film_strip(record: VideoRecord) -> Image.Image:
     """Return a strip of a video's frames, of ``STRIP_WIDTH`` by ``STRIP_HEIGHT`` pixels; grey if it is unreadable.
 
-    Frames that fit beside each other, at least three, are enlarged or reduced to the strip's height; those of a
-    video wider than a third of the strip are reduced to that width.
+    The frames that fit beside each other, at least three and at most eight, are scaled to the strip's height; if not
+    even three would fit, they are scaled to a third of the strip's width.
     """
     try:
         first, table = segment(record.path, record.table(), start=record.start, end=record.end)
-        frames = [Image.fromarray(frame) for frame in record.decode(_evenly(first, table.count, MOST_FRAMES))]
+        frames = [Image.fromarray(frame) for frame in record.decode(_evenly(first, table.count, MOST_SHOWN))]
     except DecodeError:
         return Image.new("RGB", (STRIP_WIDTH, STRIP_HEIGHT), "grey")
 
     width, height = _size(frames[0])
-    number = min(len(frames), (STRIP_WIDTH + GAP) // (width + GAP))
+    number = min(len(frames), (STRIP_WIDTH + FRAME_GAP) // (width + FRAME_GAP))
     shown = [frames[i] for i in _evenly(0, len(frames), number)]
 
     strip = Image.new("RGB", (STRIP_WIDTH, STRIP_HEIGHT), "black")
-    taken = number * width + (number - 1) * GAP
+    taken = number * width + (number - 1) * FRAME_GAP
     for i, frame in enumerate(shown):
-        left = (STRIP_WIDTH - taken) // 2 + i * (width + GAP)
+        left = (STRIP_WIDTH - taken) // 2 + i * (width + FRAME_GAP)
         strip.paste(_resized(frame, width, height), (left, (STRIP_HEIGHT - height) // 2))
     return strip
 
@@ -44,13 +44,13 @@ def _evenly(first: int, count: int, number: int) -> list[int]:
 
 
 def _size(frame: Image.Image) -> tuple[int, int]:
-    """Return the largest width and height with a frame's proportions, of which three fit into a strip."""
-    widest = (STRIP_WIDTH + GAP) // FEWEST_FRAMES - GAP
+    """Return the largest width and height with a frame's proportions that fit three times into a strip."""
+    widest = (STRIP_WIDTH + FRAME_GAP) // FEWEST_SHOWN - FRAME_GAP
     scale = min(STRIP_HEIGHT / frame.height, widest / frame.width)
     return max(1, round(scale * frame.width)), max(1, round(scale * frame.height))
 
 
 def _resized(frame: Image.Image, width: int, height: int) -> Image.Image:
-    """Resize a frame; the pixels of one that is enlarged stay the squares that the model is given."""
+    """Resize a frame; if it is enlarged, its pixels stay visible as squares, because the model sees no more."""
     enlarged = width >= frame.width
     return frame.resize((width, height), Image.Resampling.NEAREST if enlarged else Image.Resampling.LANCZOS)

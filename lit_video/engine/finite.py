@@ -1,4 +1,4 @@
-"""Check that losses and metrics are finite; a run with another number ends as failed."""
+"""Check that losses and metrics are finite: a run with NaN or infinity ends as failed."""
 
 import logging
 import math

@@ -43,9 +43,9 @@ def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int)
 
 
 class GlobalBatch(Callback):
-    """Callback that converts a checkpoint's batch counts, which are per process, to the number of devices in use.
+    """Callback that converts a checkpoint's counts of batches, which are per process, to the devices now in use.
 
-    A step interrupted by a checkpoint starts over, because gradients are not saved.
+    If a checkpoint was saved within a step, the step starts over, because gradients are not saved.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Callback that lets a run, stopped anywhere, end like an uninterrupted one."""
+"""Callback by which a run that was stopped anywhere and resumed ends exactly like an uninterrupted one."""
 
 from typing import Any
 
@@ -13,19 +13,20 @@ POINT = "lit_video_point"  # key, in a checkpoint, of the point of training at w
 
 
 class ExactResumption(Callback):
-    """Random draws that depend on seed, step and batch only, a learning rate of the step only, and whole epochs.
+    """Random draws, learning rate and ends of epochs that do not depend on whether a run was resumed.
 
-    A resumed run draws the same numbers as an uninterrupted run, on any number of devices. If the checkpoint was saved
-    after a step that a validation or the end of its epoch follows, these run first: Lightning would skip both.
+    Draws depend on seed, step and batch only, on any number of devices; the learning rate depends on the step only. If
+    a checkpoint was saved after a step that is followed by a validation or the end of its epoch, the resumed run begins
+    with these, which Lightning would skip.
     """
 
     def __init__(self) -> None:
         self._seed = 0
-        self._epoch_ends = False  # True while a resumed epoch has no step left
+        self._epoch_ends = False  # whether a resumed epoch has no step left
         self._metrics: dict[str, float] = {}  # logged before the checkpoint
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Add what follows the step, and what Lightning's checkpoints leave out."""
+        """Add to the checkpoint whether a validation follows its step, and state that Lightning leaves out."""
         epoch: Any = trainer.fit_loop.epoch_progress.current  # its declared type lacks ``processed``
         deferred = [saver.state_key for saver in _savers(trainer) if saver._defer_save_until_validation]
         checkpoint[POINT] = {
@@ -88,7 +89,7 @@ class ExactResumption(Callback):
         torch.manual_seed(digest(self._seed, trainer.global_step, batch_of_step))
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Let Lightning update schedules that monitor a metric: it leaves them out while a loop is restarting."""
+        """Tell Lightning that its loop is no longer restarting, so that it updates schedules that monitor a metric."""
         if self._epoch_ends:
             trainer.fit_loop._restarting = False
         self._epoch_ends = False

@@ -1,4 +1,4 @@
-"""Weights & Biases: a record of each run, offline if a key or the server is missing. Failures of W&B end no run."""
+"""Weights & Biases: a record of each run, offline if a key or the server is missing; a failure of W&B ends no run."""
 
 import csv
 import io

@@ -52,9 +52,9 @@ class AttentionMaps(Shown):
         return Path(path)
 
     def picture(self) -> bytes:
-        """Return the picture of the maps as the content of a PNG file; its colours are those of all such pictures."""
+        """Return the picture of the maps as the content of a PNG file; all such pictures have one scale of colours."""
         labels = [self.label(i) for i in range(len(self.frames))]
-        return attention_picture(self.frames, self.maps, labels, self.lines)
+        return attention_picture(self.frames, self.maps, labels, title=self.lines)
 
     def parts(self) -> Sequence[Part]:
         """Return title and subtitles."""

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from lit_video.utils.figures import content_of
 from lit_video.video.decoding import Frames
 
-MOST = 8.0  # times an even share, at which a colour is full; the least is 1 / MOST
-TICKS = {1 / 8: "1/8 or less", 1 / 4: "1/4", 1 / 2: "1/2", 1: "1 = even", 2: "2", 4: "4", 8: "8 or more"}
+MOST = 8.0  # full colours stand for MOST times an even share, and for 1 / MOST of it
+BAR_TICKS = {1 / 8: "1/8 or less", 1 / 4: "1/4", 1 / 2: "1/2", 1: "1 = even", 2: "2", 4: "4", 8: "8 or more"}
 LESS, MORE = "#1d6fd8", "#ff7a00"  # blue and orange, told apart by the colour-blind
-GREY = 0.5  # ground of the colour bar
+BAR_GROUND = 0.5  # brightness of the grey under the colours of the colour bar
 OPACITY = 0.85  # opacity of a full colour; an even share is transparent
 ACROSS = 4  # frames per row
 PANEL = 2.6  # width of a frame, inches
@@ -27,7 +27,9 @@ BAR = "attention to a patch, in shares of an even map"
 LINES_UP_TO = 24  # rows or columns of patches; lines between more would hide the frame
 
 
-def attention_picture(frames: Frames, maps: NDArray[np.float64], labels: Sequence[str], title: Sequence[str]) -> bytes:
+def attention_picture(
+    frames: Frames, maps: NDArray[np.float64], labels: Sequence[str], *, title: Sequence[str]
+) -> bytes:
     """Draw a PNG: rows of frames, below each row the same frames with their maps, and a colour bar.
 
     Args:
@@ -44,7 +46,7 @@ def attention_picture(frames: Frames, maps: NDArray[np.float64], labels: Sequenc
     figure_height = rows * (PANEL * height / width + 0.15) + 1  # room for a title
     figure = Figure(figsize=(figure_width, figure_height), layout="compressed")
     axes = figure.subplots(rows, across, squeeze=False)
-    for i, (frame, overlaid) in enumerate(zip(frames, overlay(frames, maps), strict=True)):
+    for i, (frame, overlaid) in enumerate(zip(frames, overlay_maps(frames, maps), strict=True)):
         row = 2 * (i // across)
         column = i % across
         axes[row, column].imshow(frame)
@@ -58,14 +60,14 @@ def attention_picture(frames: Frames, maps: NDArray[np.float64], labels: Sequenc
     figure.suptitle("\n".join(fill(line, letters) for line in title), fontsize=10)
     bar = figure.colorbar(ScalarMappable(LogNorm(1 / MOST, MOST), _bar_colours()), ax=axes, shrink=0.8, aspect=30)
     bar.set_label(BAR, fontsize=8)
-    bar.set_ticks(list(TICKS), labels=list(TICKS.values()), minor=False)
+    bar.set_ticks(list(BAR_TICKS), labels=list(BAR_TICKS.values()), minor=False)
     bar.ax.minorticks_off()
     bar.ax.axhline(1, color="black", linewidth=1)
     bar.ax.tick_params(labelsize=8)
     return content_of(figure)
 
 
-def overlay(frames: Frames, maps: NDArray[np.float64]) -> Frames:
+def overlay_maps(frames: Frames, maps: NDArray[np.float64]) -> Frames:
     """Colour the patches of grey frames: orange for more than an even share, blue for less, nothing for an even one."""
     height, width = frames.shape[1:3]
     rows = np.arange(height) * maps.shape[1] // height
@@ -99,7 +101,7 @@ def _tinted(strengths: NDArray[np.float64], grey: NDArray[np.float64]) -> NDArra
 
 def _bar_colours() -> ListedColormap:
     """Return the colours of the bar: those of the maps, over a grey frame."""
-    return ListedColormap(_tinted(np.linspace(-1, 1, 255), np.array([GREY])))
+    return ListedColormap(_tinted(np.linspace(-1, 1, 255), np.array([BAR_GROUND])))
 
 
 def _draw_borders(panel: Axes, patches: tuple[int, ...], size: tuple[int, int]) -> None:

@@ -82,7 +82,10 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
 
 
 def no_larger_than(stored: Mapping[str, Tensor]) -> RemovableHandle:
-    """Refuse to build a model with over twice the file's parameters; twice, because constructors may replace some."""
+    """Refuse, in a block, to build a model with more than twice the file's parameters, which might fill the memory.
+
+    The limit is twice the number because a constructor may build a part and then replace it.
+    """
     remaining = 2 * held(stored.values())
 
     def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:

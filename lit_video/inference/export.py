@@ -151,7 +151,7 @@ def _config(hparams: Mapping[str, Any], names: list[str] | None, is_vivit: bool)
 
 
 Program = Callable[[Tensor], Tensor]
-BATCHES = {0: torch.export.Dim("batch")}  # axes of the input whose size is dynamic
+BATCHES = {0: torch.export.Dim("batch")}  # axes of the input that may have any size
 TOLERANCE = 1e-4  # largest difference of a logit, relative to the largest logit, in float32
 
 

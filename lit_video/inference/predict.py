@@ -51,7 +51,7 @@ from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_cl
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Options of evaluating a model on videos.
+    """How to evaluate a model on videos.
 
     Raises:
         UserError: a number is too small, or there is no such device.
@@ -77,12 +77,14 @@ class Evaluation:
             raise OptionError("device", f"is {self.device}, expected cpu or cuda")
 
 
-Output = tuple[Tensor, Tensor, str]  # logits (classes,), features (width,), reason if a video is unreadable, else ""
+# a video's logits (classes,), its features (width,), and the reason if it is unreadable, else an empty text
+Output = tuple[Tensor, Tensor, str]
 
 
 def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[Output]:
     """Yield every video's output in order, averaged over views; an unreadable video's logits are meaningless."""
-    views: list[Output] = []  # for each clip of the current video: scores and features of its crops, reason
+    # one entry for each clip of the current video, with scores (crops, classes) and features (crops, width)
+    views: list[Output] = []
     videos = iter(data.listed)
     for raw in data.test_dataloader():
         batch = data.normalise(move_data_to_device(raw, on))
@@ -100,7 +102,7 @@ def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Itera
 
 
 def _averaged(views: Sequence[Output], path: Path, model: VideoClassifier) -> Output:
-    """Average a video's scores and features over its views, and keep the first reason that it is unreadable."""
+    """Average a video's scores and features over its views; if some are unreadable, keep the first reason."""
     scores, features, reasons = zip(*views, strict=True)
     logits = video_logits(torch.cat(scores).mean(0), model.view_average)
     reason = next(filter(None, reasons), "")
@@ -115,8 +117,8 @@ class VideoPredictions(Shown):
     logits: Tensor  # (videos, classes), concatenated over tasks
     features: Tensor  # (videos, width), the linear head's input
     class_names: ClassNames  # in the order of the logits; for several tasks a dict by task
-    broken: dict[Path, str]  # unreadable videos and the reasons
-    ranked: list[RankedVideo]  # each path's most probable classes, and whether the model was trained on the video
+    broken: dict[Path, str]  # for each unreadable video the reason
+    ranked: list[RankedVideo]  # for each path the most probable classes, and whether the model was trained on it
 
     @property
     def trained_on(self) -> str:
@@ -130,7 +132,7 @@ class VideoPredictions(Shown):
 
     @property
     def summary(self) -> str:
-        """Text table with a line per predicted class: its videos, and the one of which the model is least sure."""
+        """Text table with a line per predicted class: the number of its videos, and the least certain of them."""
         return summary_of(self.ranked)
 
     def write(self, path: str | Path) -> Path:
@@ -201,7 +203,8 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
     checkpoint = read_checkpoint(path)
     stored = checkpoint.get(CHECKPOINT_KEY)
     if stored is None:
-        raise OptionError("ckpt", f"{path} has no class names: it is another program's, or made without a data module")
+        cause = "another program wrote it, or the training had no data module"
+        raise OptionError("ckpt", f"{path} has no class names: {cause}")
 
     model = build_model(checkpoint, VideoClassifier, path)
     try:
@@ -216,7 +219,8 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
 def from_pretrained(source: str | Path) -> VideoClassifier:
     """Return only the model of :func:`load`, on the CPU, in eval mode; it maps clips ``(b, 3, t, h, w)`` to logits.
 
-    A checkpoint of a training without a data module has neither class names nor clips, but a model.
+    Unlike :func:`load`, it takes checkpoints of trainings without a data module, which hold no class names and no
+    settings of clips.
     """
     path = find_start(str(source), "ckpt")
     if isinstance(path, Path):

@@ -123,7 +123,7 @@ def ranking_table(videos: Sequence[RankedVideo]) -> tuple[list[str], list[list[s
 
 
 def summary_of(videos: Sequence[RankedVideo]) -> str:
-    """Return a text table with a line per predicted class: its videos, and the one of which the model is least sure."""
+    """Return a text table with a line per predicted class: the number of its videos, and the least certain of them."""
     body = []
     for task in videos[0].ranked:
         by_class: dict[str, list[RankedVideo]] = {}

@@ -28,7 +28,7 @@ STYLE |= dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "yti
 DARK_CELL = 0.7  # share above which a cell's number is white
 NAMED_SIDE = 7.0  # least side of a cell that shows class names, in points
 NUMBERED_SIDE = 20.0  # least side of a cell that shows numbers, in points
-MANY = 32  # with more classes, opacity is the root of the share, because small faint cells are hard to see
+MANY_CLASSES = 32  # with more classes, cells are small, so opacity is the root of the share to keep faint ones visible
 MARKS = "osD^vPX<>"
 
 
@@ -49,7 +49,7 @@ def confusion_figure(
     """
     figure, axes = _axes(side, side, title)
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    _cells(axes, np.sqrt(shares) if len(classes) > MANY else shares)
+    _cells(axes, np.sqrt(shares) if len(classes) > MANY_CLASSES else shares)
 
     cell = 72 * side / len(classes)
     if cell >= NUMBERED_SIDE:

@@ -1,4 +1,4 @@
-"""Attention rollout for any network of this package: each patch's share in a token's output.
+"""Attention rollout for any network of this package: the share of each patch in the output of a token.
 
 An attention step with residual and weights A, averaged over the heads, has the rollout 0.5 (I + A). A network's rollout
 is the product over its steps (arXiv:2005.00928, section 3). Three passes compute it for any scheme:

@@ -41,7 +41,10 @@ POLL = 0.2  # seconds between looks at the processes
 
 
 def slots(jobs: int | None, gpus_per_run: int | None) -> list[Slot]:
-    """Return at most ``jobs`` slots of ``gpus_per_run`` (default 1) GPUs; without GPUs, ``jobs`` (default 1) slots."""
+    """Return the slots of a queue: at most ``jobs``, each with ``gpus_per_run`` (default 1) GPUs.
+
+    On a machine without GPUs there are ``jobs`` (default 1) slots.
+    """
     visible = visible_gpus()
     if gpus_per_run and len(visible) < gpus_per_run:
         raise UserError(f"--gpus-per-run {gpus_per_run}: this machine has {len(visible)} GPUs; give --jobs N on a CPU")
@@ -206,7 +209,7 @@ class Queue:
 
 
 def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], *, reuse: bool) -> None:
-    """Run the unfinished ``runs`` on this machine, each in a process. Messages begin with ``command``.
+    """Run the unfinished ``runs`` on this machine, each in a process; messages begin with ``command``.
 
     Raises:
         UserError: a run cannot start as it is asked for; nothing was started.

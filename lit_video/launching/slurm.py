@@ -15,7 +15,7 @@ from lit_video.errors import UserError
 from lit_video.launching.queue import own_environment
 from lit_video.runs.record import Status
 from lit_video.runs.status import read_status, write_status
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.training.request import Run
 
 _logger = logging.getLogger(__name__)
@@ -36,10 +36,10 @@ class Resources:
     parallel: int | None = None  # most runs at the same time; None for no limit
 
     @property
-    def settings(self) -> list[Given]:
+    def settings(self) -> list[UserSetting]:
         """Trainer's devices and nodes, which must agree with the job's."""
         counts = {"devices": self.gpus_per_node, "num_nodes": self.nodes}
-        return [Given(f"trainer.{name}", str(count)) for name, count in counts.items() if count]
+        return [UserSetting(f"trainer.{name}", str(count)) for name, count in counts.items() if count]
 
     def sbatch(self, name: str, runs: Sequence[Run]) -> list[str]:
         """Return the command that submits an array of runs."""

@@ -91,7 +91,7 @@ def jobs_of(runs: Iterable[Run]) -> dict[str, str]:
 
 
 def queued_jobs() -> dict[str, str]:
-    """Return why each job of this user waits, by job number; empty for a running job. Without Slurm, return no jobs."""
+    """Return for each of the user's jobs, by number, why it waits; empty if it runs. No jobs without Slurm."""
     command = ["squeue", "--me", "--array", "--noheader", "--format=%i|%T|%r"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)

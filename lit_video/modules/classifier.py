@@ -49,8 +49,8 @@ class VideoClassifier(LightningModule):
 
     Logs, over all processes, ``train/loss`` and ``train/clip_top1``; for the centre view ``val/loss``,
     ``val/clip_top1`` and ``val/clip_top5``; for the mean over views ``test/video_top1`` and ``test/video_top5``.
-    Accuracies are in percent; of five classes there is no top-5. Several tasks (verb and noun in X-ViT's section 4)
-    split the outputs of one linear layer.
+    Accuracies are in percent; top-5 needs more than five classes. Several tasks (verb and noun in X-ViT's section 4)
+    share one linear layer, whose outputs are split among them.
     Metrics: :class:`~lit_video.modules.metrics.VideoAccuracy`; for several labels per video, ``VideoPrecision``.
 
     Args:
@@ -58,13 +58,14 @@ class VideoClassifier(LightningModule):
         optimization: optimizer and learning rate; ``None`` for the defaults.
         weights: released checkpoint of this network: a file, a folder, or ``hub:NAME`` from ``lit_video weights``.
             In training, the classifier starts from scratch if the checkpoint has none for these classes.
-        weights_settings: what to do if a release was trained with other settings and shapes do not show this:
-            ``None`` refuses its weights, ``apply`` takes its settings (command line only), ``ignore`` changes nothing.
+        weights_settings: what to do with weights that were trained with other settings, although all shapes fit:
+            ``None`` refuses them, ``apply`` takes their settings (command line only), ``ignore`` loads them anyway.
         weights_source: program that wrote ``weights``, if parameter names do not show this. For example, TimeSformer's
             code names the parameters of attention in space alone like those of an image model.
-        weights_ema: whether to load the moving average that a file may hold beside the weights; ``None``: if present.
-        image_pixels: if an image model is known to have seen pixels of another mean or deviation, ``None`` corrects the
-            patch projection for this; ``ignore`` leaves the image weights as they are (TimeSformer's release).
+        weights_ema: whether to load the moving average that a file may hold beside the weights; ``None`` loads it if
+            there is one.
+        image_pixels: what to do with image weights that were trained on pixels of another mean or deviation: ``None``
+            corrects the patch projection; ``ignore`` loads them as they are (as TimeSformer's release did).
         probe: classifier in place of the family's. ``attentive``: a learned query that reads all tokens, for a frozen
             backbone (V-JEPA, arXiv:2404.08471); ``frames``: a learned query that reads the mean token of each frame.
         freeze: number of blocks to freeze, from the first, with the embedding; ``backbone``: all but the aggregation.
@@ -119,8 +120,8 @@ class VideoClassifier(LightningModule):
         self.own_steps = type(self).training_step is not VideoClassifier.training_step  # a subclass overrides it
         if 1 in by_task(num_classes).values() and not several_labels and not self.own_steps:
             raise ValueError(
-                f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %; "
-                "it takes two, or several_labels; to predict a number see docs/in_python.md"
+                f"num_classes is {num_classes}: with a single class the loss is always 0 and the accuracy 100 %; "
+                "give at least two, or several_labels; to predict a number see docs/in_python.md"
             )
 
         self.save_hyperparameters(ignore=["network"])
@@ -154,11 +155,11 @@ class VideoClassifier(LightningModule):
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)  # numbers of right and of readable clips
         self._batches: list[Tensor] = []  # loss and the two numbers for each batch of the current step
-        self._lines: list[str] = []  # facts of the starting weights to print, unless a checkpoint replaces them
-        self._refused: Exception | None = None  # the reason that they could not be read
-        self._fits = False  # whether the weights are the start of a training
-        self._known = StoredWeights({})  # classes and pixels of the checkpoint, or of the data set of the training
-        self._compare = False  # whether they are still to be compared with the trainer's data set
+        self._lines: list[str] = []  # messages on the starting weights, for the time when they are known to be used
+        self._refused: Exception | None = None  # error of reading the starting weights, raised at the same time
+        self._fits = False  # whether the weights that are read start a training, not a test
+        self._known = StoredWeights({})  # class names and pixels with which the model was trained, as far as known
+        self._compare = False  # whether the trainer's data set must still be compared with these
         self.weights_record = record_of(self._plain_network)
         self.register_state_dict_post_hook(tell_whether_awaited)  # type: ignore[no-untyped-call]
 
@@ -169,7 +170,7 @@ class VideoClassifier(LightningModule):
 
     @property
     def _has_positions_in_time(self) -> bool:
-        """Whether the network has positions in time, whose number is that of a clip's frames."""
+        """Whether the network has positions in time, so that a clip must have exactly ``num_frames`` frames."""
         network = self._plain_network
         if not isinstance(network, VideoTransformer):
             return False
@@ -252,10 +253,10 @@ class VideoClassifier(LightningModule):
                 f"loss is {class_path(kind)}, but {type(self).__name__} has a method loss: give one of them"
             )
 
-        made = kind()
+        loss = kind()
         if self.num_classes:
-            check_loss(made, self.num_classes, several_labels=self.several_labels)
-        return made
+            check_loss(loss, self.num_classes, several_labels=self.several_labels)
+        return loss
 
     @LightningModule.trainer.setter  # type: ignore[attr-defined, untyped-decorator]
     def trainer(self, trainer: Trainer | None) -> None:
@@ -272,10 +273,10 @@ class VideoClassifier(LightningModule):
             self._confirm_start()
 
     def _prepare_start(self, stage: str) -> None:
-        """Read the starting weights for ``fit`` or another stage.
+        """Read the starting weights for ``fit`` or another stage, before it is known whether they are needed.
 
-        An error waits for :meth:`_confirm_start`: where a checkpoint is restored later, the file is not needed, and may
-        be gone. Where the checkpoint holds a part of the weights only, the others are the file's.
+        A checkpoint that is restored later replaces them, all or a part, and their file may be gone by then. So an
+        error is kept until :meth:`_confirm_start`.
         """
         self._lines = []
         self._refused = None
@@ -287,7 +288,11 @@ class VideoClassifier(LightningModule):
             self._refused = error
 
     def _confirm_start(self) -> None:
-        """Say what was read, or raise why it was not, unless a checkpoint was restored; refuse to freeze chance."""
+        """Print what was read, or raise its error, unless a restored checkpoint replaced the starting weights.
+
+        Raises:
+            UserError: ``freeze`` would freeze random weights.
+        """
         lines = self._lines
         refused = self._refused
         self._lines = []
@@ -340,7 +345,7 @@ class VideoClassifier(LightningModule):
 
     @property
     def _plain_network(self) -> Any:
-        """Network without the wrapper of ``torch.compile``."""
+        """The network inside the wrapper of ``torch.compile``."""
         return getattr(self.network, "_orig_mod", self.network)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
@@ -351,7 +356,7 @@ class VideoClassifier(LightningModule):
             plain_name = name.replace(COMPILED, "")
             renamed[names.get(plain_name, name)] = value
 
-        metadata = getattr(state_dict, "_metadata", None)  # tells whether the weights are a random start
+        metadata = getattr(state_dict, "_metadata", None)  # holds AWAITS, see weights_record
         if metadata:
             modules = {name.replace(COMPILED, ""): name for name in dict(self.named_modules())}
             renamed._metadata = {}
@@ -375,8 +380,9 @@ class VideoClassifier(LightningModule):
         """Return the cross entropy, or the user's own loss, summed or averaged over tasks; binary with several labels.
 
         Shape: logits ``(b, classes)``; target: class numbers ``(b,)`` or ``(b, tasks)``, or probabilities like logits.
-        The mean is over all clips of the batch. An unreadable clip is grey and adds no loss, so every clip has the
-        same weight in any batch and process. Of a mixed clip (mixup, cutmix), cross entropy counts the readable share.
+        The sum of the losses is divided by the number of all clips, the unreadable ones included, which add 0. So a
+        readable clip has the same weight in every batch. Of a clip mixed from two (mixup, cutmix), the share of an
+        unreadable one adds 0.
         """
         if self.own_loss is None:
             sums = cross_entropy(logits, target, self.num_classes, several_labels=self.several_labels)
@@ -388,7 +394,7 @@ class VideoClassifier(LightningModule):
         return losses.mean() if self.task_loss == "mean" else losses.sum()
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
-        """Return the loss for class numbers or soft targets; a clip counts as right if all its tasks are right."""
+        """Return the loss for class numbers or soft targets; log a clip as right if all its tasks are right."""
         taken = self._batch(batch)
         logits = self(taken["clip"])
         target = taken["target"]
@@ -402,9 +408,9 @@ class VideoClassifier(LightningModule):
         return loss
 
     def _on_before_batch_transfer(self, batch: Any, dataloader_idx: int = 0) -> Any:
-        """Check the classes while the batch is on the CPU, to avoid a synchronisation of the GPU."""
+        """Check the classes while the batch is on the CPU, because a check on the GPU would wait for it."""
         batch = super()._on_before_batch_transfer(batch, dataloader_idx)
-        predicts = self._trainer is None or self._trainer.predicting  # no trainer: an export with an example
+        predicts = self._trainer is None or self._trainer.predicting  # Lightning exports without a trainer
         if self.num_classes is not None and not (self.own_steps or predicts):
             check_classes(batch, self.num_classes, self.several_labels)
         return batch
@@ -436,7 +442,7 @@ class VideoClassifier(LightningModule):
         return logits.masked_fill(unreadable[:, None], torch.nan)
 
     def _of_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Refuse weights of another scheme, other pixels or other classes; the message has flags that correct this."""
+        """Refuse weights of another scheme, other pixels or other classes; the message names flags that would fit."""
         self._start.refuse_checkpoint(checkpoint)
         self._known = of_our_own(checkpoint)
 
@@ -448,7 +454,7 @@ class VideoClassifier(LightningModule):
     on_save_checkpoint = after_package(_into_checkpoint, LightningModule.on_save_checkpoint)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Keep the work of this class in the two hooks that no callback has, whatever a subclass does in them."""
+        """Let a subclass override the two checkpoint hooks without ``super()``: the part of this class still runs."""
         super().__init_subclass__(**kwargs)
         if "on_load_checkpoint" in vars(cls):
             cls.on_load_checkpoint = after_package(cls._of_checkpoint, cls.on_load_checkpoint)

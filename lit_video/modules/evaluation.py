@@ -53,7 +53,10 @@ def loaders(model: LightningModule) -> Any:
 
 
 def log_metrics(model: LightningModule, split: str, names: Mapping[str, str]) -> None:
-    """Log the metrics of each loader, with Lightning's suffix if there are several; skip what is not there."""
+    """Log the metrics of each loader, with Lightning's suffix if there are several.
+
+    ``names`` gives the logged name of each value; a value that a metric does not have is skipped.
+    """
     count = len(loaders(model))
     for loader in range(count):
         accuracy = metric_of(model, split, loader)

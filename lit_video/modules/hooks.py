@@ -1,4 +1,4 @@
-"""Work of the package around the stages of a Trainer, where a subclass that overrides a hook cannot leave it out."""
+"""Work around the stages of a Trainer, in a callback, so that it is done even if a subclass overrides a hook."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -33,9 +33,9 @@ class Startable(Protocol):
 class ClassifierHooks(Callback):
     """Starting weights, the loss of a step and the metrics of every classifier that a Trainer runs.
 
-    Lightning calls the hooks of callbacks besides those of the module, which users override with or without
-    ``super()``. The callback is the first of all, because others copy or measure the model in their ``setup``, and
-    Lightning calls the module's ``setup`` after theirs. It keeps no state.
+    A user may override a hook of the module without ``super()``; the hooks of this callback are called all the same. It
+    is the first of all callbacks, because others copy or measure the model in their ``setup``, before Lightning calls
+    the module's. It keeps no state.
     """
 
     @classmethod
@@ -50,7 +50,7 @@ class ClassifierHooks(Callback):
             model._prepare_start(stage)
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Refuse to train without the starting weights; Lightning has restored a checkpoint, if any, by now."""
+        """Refuse to train without the starting weights; by now, Lightning has restored a checkpoint if there is one."""
         if not trainer.strategy.restore_checkpoint_after_setup:
             self._confirm(pl_module)
 
@@ -115,7 +115,7 @@ def classifiers(module: LightningModule) -> Iterator[Startable]:
 
 
 def after_package(package: Callable[..., None], hook: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a hook that does the package's work, then what a subclass does in its place, with or without super()."""
+    """Return a hook that does the package's work, then that of a subclass's hook, which may or may not call super()."""
 
     @wraps(hook)
     def both(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -13,7 +13,7 @@ from lit_video.utils.class_paths import class_path
 from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY
 
-# stored apart from a checkpoint's hyper-parameters, because arguments of ``load_from_checkpoint`` overwrite those
+# key of settings that are stored apart from a checkpoint's hyper-parameters, which ``load_from_checkpoint`` overwrites
 CHECKED = ("family", "size", *model_names("function", "shape", "clip", "classes"))
 
 

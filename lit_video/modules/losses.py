@@ -15,7 +15,7 @@ class ClipLoss(nn.Module):
     """Base of losses of the user's own, built without arguments: one loss for each clip.
 
     Shape: logits ``(b, classes)``; target: probabilities ``(b, classes)`` that add up to 1, or 0 and 1 if a video may
-    have several labels -> losses ``(b,)``. Of several tasks, each is called with its own classes.
+    have several labels -> losses ``(b,)``. With several tasks, the loss is called for each, with its classes.
     """
 
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:
@@ -28,7 +28,7 @@ def summed_loss(
 ) -> Tensor:
     """Return a loss summed over clips, ``(tasks,)``; targets are as for the cross entropy.
 
-    An unreadable clip adds nothing; of a mixed clip, its readable share counts. Losses are computed in float32 or more.
+    An unreadable clip adds 0, as does the unreadable share of a mixed clip. Losses are computed in float32 or more.
     """
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     if several_labels:

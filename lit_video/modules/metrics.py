@@ -25,8 +25,8 @@ ViewAverage = Literal["logits", "softmax"]
 class VideoAccuracy(Metric):
     """Top-1 and top-5 accuracy of videos, with scores averaged over views (X-ViT's release adds them up).
 
-    Views are identified by number, so the clips that a distributed sampler repeats to fill its last batch count once.
-    The result does not depend on the number of processes.
+    Each view counts once, by its number, even if a distributed sampler repeats clips to fill its last batch. So the
+    result does not depend on the number of processes.
 
     With several tasks a video is right if all its tasks are right. Top-k ranks all combinations of the tasks' classes
     by the product of their probabilities, as Epic-Kitchens-100 ranks actions: 97 x 300 pairs of verb and noun, also
@@ -100,7 +100,7 @@ class VideoAccuracy(Metric):
         return torch.unique(self._read(self.video))
 
     def _nothing(self, *names: str) -> dict[str, Tensor]:
-        """Return the result before any update: torchmetrics warns, and computes."""
+        """Return the result of a metric without any update, which torchmetrics computes too, with a warning."""
         unknown = torch.tensor(torch.nan, device=self.device)
         return dict.fromkeys((*names, "loss"), unknown) | {"videos": torch.zeros_like(unknown)}
 
@@ -141,9 +141,10 @@ class VideoAccuracy(Metric):
 
 
 def _refuse_restarts(video: Tensor, target: Tensor, of_video: Tensor, *, logits: Tensor, of_view: Tensor) -> None:
-    """Refuse video numbers that several videos share: views with other labels, or a view twice with other logits.
+    """Refuse video numbers that several videos share, as a loader gives them that counts anew in each batch.
 
-    A distributed sampler repeats clips to fill its last batch; their logits agree within rounding.
+    Then views of one number have different labels, or one view has different logits. The logits of clips that a
+    distributed sampler repeats agree within rounding.
     """
     if not len(video):
         return
@@ -162,7 +163,7 @@ def _refuse_restarts(video: Tensor, target: Tensor, of_video: Tensor, *, logits:
 
 
 def informative(classes: int) -> list[int]:
-    """Return 1, and 5 if there are more classes: every video is right among the best five of five."""
+    """Return the k of top-k accuracies that tell something: 1, and 5 if there are more than five classes."""
     return [k for k in TOP_K if k < max(classes, 2)]
 
 

@@ -38,9 +38,9 @@ class Optimization:
         betas: AdamW's decay rates; with ``muon`` they are 0.9 and 0.95.
         weight_decay: weight decay of the decayed group.
         decay_all: decay norms, biases, tokens and positions too, as X-ViT's release does.
-        layer_decay: factor from a layer's rate to the rate of the layer below it (BEiT, arXiv:2106.08254, appendix H);
-            the classifier has ``lr``. Layers over frames (temporal attention, ViViT-2's temporal encoder) have the
-            classifier's rate. Reads of a Perceiver have the rate of its first layer.
+        layer_decay: factor between the rates of a layer and the layer above it (BEiT, arXiv:2106.08254, appendix H);
+            the classifier, and layers over frames (temporal attention, ViViT-2's temporal encoder), have the rate
+            ``lr``. The layers by which a Perceiver reads tokens have the rate of its first layer.
         warmup: share of training in which the rate rises linearly to the schedule's value at the end of the warm-up.
         warmup_start: first rate, as a share of ``lr``.
         whole_cosine: begin the cosine at the end of the warm-up, at the full rate, as ViViT's release does; otherwise
@@ -108,20 +108,20 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
     layers = sorted({_layer(name) for name in parameters_by_name} - {-1})  # a CNN's pooling is no layer of its own
     tokens_and_positions = undecayed(module)
 
-    groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
+    members: dict[tuple[float, bool], list[nn.Parameter]] = {}
     for name, parameter in parameters_by_name.items():
         layer = _layer(name)
         below = len(layers) - layers.index(layer) if layer >= 0 else 0
         decayed = config.decay_all or (parameter.ndim > 1 and name not in tokens_and_positions)
-        groups.setdefault((config.layer_decay**below, decayed), []).append(parameter)
+        members.setdefault((config.layer_decay**below, decayed), []).append(parameter)
 
-    made: list[dict[str, object]] = []
-    for (scale, decayed), parameters in sorted(groups.items(), key=lambda group: group[0], reverse=True):
+    groups: list[dict[str, object]] = []
+    for (scale, decayed), parameters in sorted(members.items(), key=lambda entry: entry[0], reverse=True):
         group = {"params": parameters, "lr": config.lr * scale, "weight_decay": config.weight_decay * decayed}
         if config.optimizer == "muon":
             group["use_fallback"] = not decayed
-        made.append(group)
-    return made
+        groups.append(group)
+    return groups
 
 
 def _layer(name: str) -> int:
@@ -143,7 +143,10 @@ def make_schedule(config: Optimization, optimizer: torch.optim.Optimizer, steps:
 
 
 def rate(config: Optimization, progress: float) -> float:
-    """Return the factor of the base rate at ``progress`` (0 to 1): linear warm-up, then half a cosine or steps."""
+    """Return the rate as a factor of the base rate, at ``progress`` from 0 to 1 of the training.
+
+    In the warm-up the rate rises linearly; then it falls along half a cosine, or in steps at the milestones.
+    """
     if progress < config.warmup:
         rise = _schedule(config, config.warmup) - config.warmup_start
         return config.warmup_start + rise * progress / config.warmup

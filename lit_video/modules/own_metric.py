@@ -1,4 +1,4 @@
-"""Metrics of the user's own, checked before training on made videos."""
+"""Check of a metric of the user's own before training, on random logits."""
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ def metric_values(metric: VideoAccuracy, classes: Classes, *, several_labels: bo
     """Return the names of a metric's values, from random logits of a few videos; the metric is reset.
 
     Raises:
-        ValueError: the metric fails, lacks one of ``NEEDED``, or gives something else than single numbers.
+        ValueError: the metric fails, lacks one of ``_NEEDED``, or gives something else than single numbers.
     """
     name = f"metric {class_path(type(metric))}"
     with torch.device("cpu"):

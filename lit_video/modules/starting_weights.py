@@ -47,7 +47,8 @@ class StartingWeights:
     def load(self, stage: str) -> list[str]:
         """Load image weights (for training only) and released weights, unless the network has loaded weights before.
 
-        Return what there is to say about them, a line each. After an error the network counts as it did before.
+        Returns:
+            Lines for the user about these weights. After an error the network counts as not loaded.
         """
         lines: list[str] = []
         if self.record.is_loaded:
@@ -92,9 +93,14 @@ class StartingWeights:
             raise UserError(f"the checkpoint does not fit: {error}") from error
 
     def compare(self, stored: StoredWeights, fits: bool) -> StoredWeights:
-        """Refuse a data set of other pixels or classes than those of the model's weights, in a training or a test.
+        """Refuse a data set with other pixels or classes than those with which the weights were trained.
 
-        Return what the weights have seen then: ``stored`` or, after a training, the data set's classes and pixels.
+        Args:
+            stored: classes and pixels of the weights.
+            fits: whether a training begins, not a test.
+
+        Returns:
+            The classes and pixels of the weights from now on: in a training the data set's, else ``stored``.
         """
         if self.data is None:
             return stored
@@ -169,7 +175,7 @@ class StartingWeights:
             stated.refuse_other_pixels(stored_settings(self.data), stored, otherwise)
 
     def _check_labels(self, stored: StoredWeights, whole: bool) -> None:
-        """Compare each task's classes with the data's; ``whole`` if all must be there, unless others named them."""
+        """Refuse weights that number the data's classes differently, or, if ``whole``, lack one of them."""
         data_labels = by_task(getattr(self.data, "class_names", None))
         by_this_package = stored.class_names is not None
         for task, labels in stored.labels.items():
@@ -193,7 +199,10 @@ def keep_features(network: VideoTransformer, data: Any, device: torch.device, *,
 
 
 def tell_whether_awaited(model: Any, state: Any, prefix: str, _: object) -> None:
-    """Write into the metadata of a classifier's state dict whether its starting weights are still to come."""
+    """Write into the metadata of a classifier's state dict whether its starting weights are not loaded yet.
+
+    Called by PyTorch as a hook, with the arguments of ``register_state_dict_post_hook``.
+    """
     awaits = bool(model.weights or model.image_weights) and not model.weights_record.is_loaded
     for name, metadata in state._metadata.items():
         if name.startswith(f"{prefix}network"):

@@ -33,9 +33,10 @@ class TimeSformer(VideoClassifier):
         dropout: before the classifier.
         drop_path_rate: stochastic depth of the last layer (0.1 in the released code).
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code).
-        cls_in_time: make the class token a key in the time step of divided attention, as in Eq. 11; in the released
-            code it is not.
-        hidden_head: the classifier has a hidden layer, as the paper says; in the released code it is one linear layer.
+        cls_in_time: whether the class token is a key in the time step of divided attention, as in Eq. 11; in the
+            released code it is not.
+        hidden_head: whether the classifier has a hidden layer, as the paper says; in the released code it is one linear
+            layer.
         embedding: class of your own, ``FILE.py:CLASS`` on the command line; extends that of the scheme,
             ClipEmbedding or FrameEmbedding (docs/adding.md).
         readout: class of your own, a subclass of :class:`~lit_video.network.parts.Readout`.

@@ -10,14 +10,15 @@ from torch import nn
 from lit_video.video.trained_on import joined
 from lit_video.weights.loading import CLASSIFIER
 
-AWAITS = "awaits_weights"  # key of a state dict's metadata: its values are random, and a file is to replace them
+AWAITS = "awaits_weights"  # key in a state dict's metadata: True if its values are random and a file will replace them
 
 
 class WeightsRecord:
     """Record of a network's weights, held by the classifiers of this network.
 
     Attributes:
-        loaded_from: the ``file`` that starting weights name, a ``state`` dict, or ``None`` for the random start.
+        loaded_from: origin of the weights: ``file`` for starting weights, ``state`` for a checkpoint or a state dict,
+            ``None`` for random weights.
         trained_on: training videos, see :mod:`lit_video.video.trained_on`; empty if unknown.
     """
 
@@ -27,7 +28,7 @@ class WeightsRecord:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the weights are others than the random start: of a file, a checkpoint or a state dict."""
+        """Whether the weights were loaded, from a file, a checkpoint or a state dict, and are not random."""
         return self.loaded_from is not None
 
     @property
@@ -36,17 +37,17 @@ class WeightsRecord:
         return self.loaded_from == "state"
 
     def note(self, videos: str) -> None:
-        """Add training videos to those that are known; every checkpoint does so, mostly with known ones."""
+        """Add training videos to the known ones; usually they are known already, from an earlier checkpoint."""
         if videos not in ("", self.trained_on):
             self.trained_on = joined(self.trained_on, videos)
 
     def mark(
         self, network: nn.Module, state: Mapping[str, Any], prefix: str, metadata: Mapping[str, Any], *_: object
     ) -> None:
-        """Record that a network loads a state dict, if this holds all weights but the classifier's.
+        """Record that a network loads a state dict, if it holds all weights except the classifier's.
 
-        The metadata of a classifier's state dict tell whether its starting weights were still to come: tuners that save
-        a model, try something and restore it give back what was there, and this is no loading.
+        A tuner may save a model before its starting weights are loaded, try something, and restore it. The state dict's
+        metadata tell this (``AWAITS``), and it is not recorded as loading.
         """
         names = [name for name, _ in network.named_parameters() if not re.match(rf"aggregate\.|{CLASSIFIER}", name)]
         whole = all(f"{prefix}{name}" in state for name in names)

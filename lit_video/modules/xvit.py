@@ -44,8 +44,8 @@ class XViT(VideoClassifier):
         positions: ``none``, ``space`` or ``space-time``.
         dropout: dropout of the frame tokens and in the classifier (0.5 in the released code).
         drop_path_rate: stochastic depth of the last layer.
-        position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code);
-            from scratch, such small positions hardly change.
+        position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code), so
+            small that they hardly change in a training from scratch.
         embedding: class of your own in place of FrameEmbedding, ``FILE.py:CLASS`` on the command line (docs/adding.md).
         readout: class of your own, a subclass of :class:`~lit_video.network.parts.Readout`.
         aggregation: class of your own, a subclass of :class:`~lit_video.network.parts.Aggregation`, in

@@ -170,16 +170,21 @@ class TemporalAttention(nn.Module):
 class TemporalEncoder(nn.Module):
     """ViViT's model 2: a second transformer, over frames. Shape: ``(b, t, d) -> (b, classes)``.
 
-    After learned positions, layers of joint attention and a final norm, the class token or the mean is classified.
+    Learned positions are added, layers of joint attention and a final norm follow, and the class token or the mean over
+    frames is classified.
     Source: ViViT, arXiv:2103.15691, section 3.3, model 2; norm and positions as in the released code.
 
-    ``size`` is the size of the spatial encoder, ``depth`` the number of layers over time, L_t. Positions are learned
-    for ``num_frames`` tubelets along time and interpolated linearly for other lengths. Without ``cls`` the mean over
-    frames is classified; without layers no two frames are compared, but positions in time stay: a control for
-    attention in time.
+    Args:
+        size: size of the spatial encoder.
+        classes: number of outputs.
+        num_frames: number of tubelets along time; positions are interpolated linearly for other numbers.
+        depth: number of layers over time, L_t. With 0 layers no two frames are compared, but positions in time stay: a
+            control for attention in time.
+        cls: whether a class token is classified, not the mean over frames.
+        dropout: before the classifier.
 
     Raises:
-        ValueError: without layers a class token would see no frame.
+        ValueError: ``depth`` is 0 with a class token, which would see no frame.
     """
 
     def __init__(
@@ -245,7 +250,7 @@ class NoClassifier(nn.Identity):
 
 
 def linear_head(network: nn.Module) -> nn.Linear | NoClassifier:
-    """Return the last linear layer; its outputs, averaged over any frames or pixels, are the logits."""
+    """Return the last linear layer; its outputs are the logits, or become them by a mean over frames or pixels."""
     last: object = None
     if isinstance(network, VideoTransformer):
         last = network.get_classifier()

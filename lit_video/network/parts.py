@@ -1,4 +1,4 @@
-"""Parts of a network that are the user's own: an embedding, a readout, an aggregation, checked before training."""
+"""Parts of a network that a user may replace, and their check before training: embedding, readout, aggregation."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,10 +25,10 @@ AnyEmbedding = TypeVar("AnyEmbedding", bound=Embedding)
 class Readout(nn.Module):
     """Base of readouts of the user's own: tokens to features.
 
-    The constructor gets those of ``dim`` and ``num_heads`` that it names. ``norm`` is the network's last layer norm.
+    The constructor gets ``dim`` and ``num_heads`` if it has such parameters. ``norm`` is the network's last layer norm.
 
     Shape: tokens ``(b, n, d)`` and their grid -> features ``(b, d)`` or ``(b, t, d)``, like the readout of the family;
-    with an aggregation of the user's own, any that it takes.
+    with an aggregation of the user's own, features of any shape that it takes.
     """
 
     def forward(self, x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
@@ -39,8 +39,8 @@ class Readout(nn.Module):
 class Aggregation(nn.Module):
     """Base of aggregations of the user's own: features to logits.
 
-    The constructor gets those of ``dim``, ``classes``, ``num_heads``, ``num_frames`` (of the token grid) and
-    ``dropout`` that it names. If the last linear layer is called ``head``, features and new classes work as for other
+    The constructor gets ``dim``, ``classes``, ``num_heads``, ``num_frames`` (of the token grid) and ``dropout``, if it
+    has such parameters. If the last linear layer is called ``head``, features and new classes work as for other
     models.
 
     Shape: features ``(b, d)`` or ``(b, t, d)``, as read out -> logits ``(b, classes)``.
@@ -148,7 +148,7 @@ class Parts:
 
 
 def _built(kind: type[AnyModule], offered: Mapping[str, Any]) -> AnyModule:
-    """Build a part with those of the offered arguments that its constructor names."""
+    """Build a part with those of the offered arguments for which its constructor has parameters."""
     named = signature(kind).parameters
     return kind(**{name: value for name, value in offered.items() if name in named})
 

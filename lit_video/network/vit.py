@@ -77,8 +77,8 @@ def encoder(
     """Build the encoder layers of a size, freshly initialised; ``scheme(i)`` builds the attention of layer i.
 
     Stochastic depth rises linearly from 0 in the first layer to ``drop_path_rate`` in the last, as in all three
-    releases; ViViT's Eq. 10, l / L of it in layer l of L, does not say whether the first layer is 0 or 1. ``style`` is
-    the model family's; a GELU of ``size`` replaces its own.
+    releases. (ViViT's Eq. 10, with l / L of the rate in layer l of L, leaves open whether l starts at 0 or 1.)
+    ``style`` is the model family's; if ``size`` names a GELU, it replaces that of the style.
     """
     if not 0 <= drop_path_rate < 1:
         raise ValueError(f"drop_path_rate is {drop_path_rate}, expected 0 to less than 1")

@@ -1,4 +1,4 @@
-"""Choose the length of training by the machine's speed, measured with the model to train."""
+"""Choice of the length of training, from the speed at which this machine trains the model."""
 
 import inspect
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ from lit_video.utils.text import plural
 SHARE = 0.7  # share of the time for training steps; the rest is for decoding, validation, test
 FEWEST_EPOCHS = 10  # epochs
 MOST_EPOCHS = 200  # epochs
-MOST_BLIND = 100  # most epochs without validation, where overfitting would go unseen
-ENOUGH = 50  # epochs that must fit before clips get more frames or pixels
+MOST_BLIND = 100  # most epochs without validation videos, because overfitting would not be noticed
+ENOUGH = 50  # epochs that must fit into the time before clips get more frames or pixels
 STEPS = 3
 PROBE_EPOCHS = 50
 VALIDATIONS = 25
 TEST_ORDERS = "data.test_orders"
-ORDERS_SHARE = 0.2  # largest time of the tests in other orders, as a share of the minutes
-ORDERS_SECONDS = 60.0  # time that they may take however few the minutes
+ORDERS_SHARE = 0.2  # share of the user's minutes that tests in other orders may take
+ORDERS_SECONDS = 60.0  # time that these tests may take in any case
 
 
 def built(
@@ -84,10 +84,10 @@ def _noise(data: Mapping[str, Any], clips: int) -> torch.Tensor:
 def probed(
     start: Start, videos: int, training: int, *, minutes: float, classes: int
 ) -> tuple[Start, list[Choice], float]:
-    """Choose what a probe on the frozen backbone reads: all tokens if its training fits ``minutes``, else frame means.
+    """Put a probe on a frozen backbone: of all tokens if there is time to train it, else of the mean of each frame.
 
-    ``training`` is the number of videos per epoch, summed over runs. The last value returned is the time of a view
-    in the backbone, in seconds.
+    Returns:
+        The start with the probe, the choices that go with it, and the time of a view in the backbone, in seconds.
     """
     net = built(start.model, start.settings | {"probe": "attentive"}, start.clips, classes=classes)
     clip = _noise(start.clips, 1)
@@ -110,12 +110,14 @@ def probed(
 
 
 def other_orders(views: int, seconds: float, minutes: float) -> Choice:
-    """Choose tests with the frames in other orders, unless they take more than a minute and much of the time.
+    """Choose whether to test with the frames in other orders too.
+
+    Such tests are left out if they take more than a minute and more than ``ORDERS_SHARE`` of the time for training.
 
     Args:
-        views: views of all test videos.
+        views: number of views of all test videos.
         seconds: time of a view.
-        minutes: time for the training; ``ORDERS_SHARE`` of it is not much.
+        minutes: time for training.
     """
     needed = len(ORDERS) * views * seconds
     time = f"about {needed:.0f} s" if needed < 120 else f"about {needed / 60:.0f} minutes"
@@ -127,7 +129,7 @@ def other_orders(views: int, seconds: float, minutes: float) -> Choice:
 
 
 def duration_in_words(rate: float, training: int, epochs: int, *, minutes: float) -> str:
-    """Say how long trainings take, validation and test included, and why if that is not what was asked for."""
+    """Say how long trainings take, with validation and test, and why if it is longer than the user's minutes."""
     needed = epochs * training / rate / SHARE / 60
     line = f"This takes about {plural(max(1, round(needed)), 'minute')}"
     if needed < 1.5 * minutes or needed < 1:

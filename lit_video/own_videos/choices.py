@@ -17,19 +17,23 @@ from lit_video.own_videos.starts import Start
 from lit_video.utils.processes import usable_cores
 
 LONGEST_WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
-RATE_OF_WIDTH = 0.0768  # rate of fine-tuning times width: 1e-4 for ViT-B; Adam's goes with 1 / width (arXiv:2203.03466)
-FEW = 200  # training videos; with 40, width 48 from STILLS got 14 of 19 test videos right, width 96 from scratch got 8
+# learning rate of fine-tuning times the model's width: 1e-4 for ViT-B; Adam's best rate is in proportion to 1 / width
+# (arXiv:2203.03466)
+RATE_OF_WIDTH = 0.0768
+# with fewer training videos, the model first learns from drawn pictures: of 40 videos, a model of width 48 then had
+# 14 of 19 test videos right, one of width 96 from scratch had 8
+FEW = 200
 STILLS = "stills:24576"
-# pixels a side
+# sides of clips in pixels
 STILLS_SIDE = 32
 GPU_SIDE = 112
 SIDES = (48, 72, 96, 120)  # 4, 6, 8 and 10 patches
 WHY = {STILLS_SIDE: "the size of the drawn pictures that it learns from first", GPU_SIDE: "a GPU"}
 FRAMES = 8
 MORE_FRAMES = 16
-LEAST_CROP = 0.9  # smallest crop of short trainings, as share of a side; with 0.73, UTD-MHAD was learned half as fast
-KEEP = 0.25  # share of the memory, for decoded videos
-# the choices that matter most, in words
+LEAST_CROP = 0.9  # smallest crop in short trainings, as a share of the side; with 0.73, UTD-MHAD took twice as long
+KEEP = 0.25  # share of the memory for decoded videos
+# names in words of the choices that matter most
 MAIN = {
     "data.sampling": "clips",
     "data.num_frames": "frames of a clip",
@@ -48,7 +52,7 @@ _SIDES = re.compile(r"left|right|clockwise|link|recht|uhrz|gauch|droit|izqu|dere
 
 @dataclass(frozen=True)
 class Choice:
-    """A setting, such as ``data.num_frames``, its value, and why."""
+    """A setting, such as ``data.num_frames``, its value, and the reason for it."""
 
     key: str
     value: Any
@@ -57,7 +61,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Machine:
-    """Machine that trains: GPU memory (0 without a GPU) and main memory, both in GB, and usable cores."""
+    """Machine that trains: memory in GB, of its GPU (0 without one) and of its own, and number of usable cores."""
 
     gpu: float
     memory: float
@@ -78,7 +82,7 @@ class Machine:
         return "GPU" if self.gpu else "CPU"
 
     def shared(self, runs: int) -> "Machine":
-        """Return one run's share on a CPU, where ``runs`` train side by side; with a GPU, return the whole machine."""
+        """Return the share of one of ``runs`` runs: on a CPU they train side by side, on a GPU one after the other."""
         parts = 1 if self.gpu else min(runs, self.cores)
         return replace(self, memory=self.memory / parts, cores=self.cores // parts)
 
@@ -96,9 +100,15 @@ def choose(
 ) -> list[Choice]:
     """Choose the settings of data and model.
 
-    ``decoded`` is the size of all decoded frames in GB; ``pixels`` is the mean and the standard deviation (0 to 1) of
-    the training videos' pixels, ``None`` to leave both out; ``training`` is the number of training videos; ``size`` is
-    one of :func:`sizes`.
+    Args:
+        videos: facts of every video.
+        decoded: size of all decoded frames in GB.
+        pixels: mean and standard deviation of the training videos' pixels, from 0 to 1; ``None`` to choose neither.
+        classes: names of the classes.
+        training: number of training videos.
+        machine: the machine that trains.
+        start: where training starts.
+        size: frames and side of a clip, one of :func:`sizes`.
     """
     few = training < FEW and not machine.gpu
     own_pixels = None if start.weights or few else pixels
@@ -123,14 +133,17 @@ def measured(videos: Sequence[VideoInfo], name: str) -> NDArray[Any]:
 
 
 def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, *, start: Start) -> list[tuple[int, int]]:
-    """Return pairs (frames, side), cheapest first: several for image weights or many videos from scratch on a CPU."""
+    """Return the sizes of clips to choose from, (frames, side), cheapest first.
+
+    There is only one, unless training starts from image weights, or from scratch with many videos on a CPU.
+    """
     frames = [FRAMES]
     if not start.sides and np.median(measured(videos, "frames")) >= MORE_FRAMES:
         frames.append(MORE_FRAMES)
     if not start.sides and (start.weights or machine.gpu or training < FEW):
         return [(frames[-1], GPU_SIDE if machine.gpu else STILLS_SIDE)]
 
-    # more frames first, then more pixels, up to those of the videos
+    # first more frames, then more pixels, up to those of the videos
     first, *sides = start.sides or SIDES
     shorter = np.median(np.minimum(measured(videos, "width"), measured(videos, "height")))
     cheapest = [(count, first) for count in frames]
@@ -153,7 +166,7 @@ def _clips(videos: Sequence[VideoInfo], start: Start, *, num_frames: int, side: 
 
 
 def _cuts(seconds: NDArray[Any]) -> list[Choice]:
-    """Choose the sampling for videos that last ``seconds``, ascending: the whole video, or a part of a long one."""
+    """Choose how clips are cut, by the videos' durations in ascending order: a whole video, or a part if it is long."""
     lengths = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {np.median(seconds):.1f} s"
     ninth_tenth = seconds[int(0.9 * (len(seconds) - 1))]
     if ninth_tenth <= LONGEST_WHOLE:
@@ -208,7 +221,7 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, c
 
 
 def _loading(decoded: float, training: int, machine: Machine, *, start: Start) -> list[Choice]:
-    """Choose the batch, and how many processes decode; keep decoded videos in memory if they fit."""
+    """Choose the batch, the number of decoding processes, and whether decoded videos are kept in memory."""
     largest = 8 if start.weights else 16
     if machine.gpu > 30:
         largest = 32
@@ -254,7 +267,7 @@ def _tuning(start: Start) -> list[Choice]:
 
 
 def _scratch(machine: Machine, *, few: bool) -> list[Choice]:
-    """Choose model and optimization of a training from scratch; with few videos, it starts from drawn pictures."""
+    """Choose model and optimization of a training from scratch; with few videos, first train on drawn pictures."""
     size = {"embed_dim": 96, "depth": 4, "num_heads": 4}
     patch_size = 12
     stills: list[Choice] = []

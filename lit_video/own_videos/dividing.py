@@ -19,7 +19,7 @@ from lit_video.utils.text import natural, plural
 
 # columns of a table that may name groups, in the order in which they are tried
 COLUMNS = ("group", "recording", "source", "session", "scene", "subject", "speaker", "person", "participant", "actor")
-# names of published data sets and of cameras that split a recording: what names a recording, in parentheses
+# file names of published data sets, and of cameras that split a recording; the group in parentheses names the recording
 FORMS = {
     "UCF101": r"v_.+_(g\d{2})_c\d{2}",
     "KTH": r"(person\d{2})_.+_d\d.*",
@@ -40,7 +40,7 @@ _CAMERA = re.compile(
     r"|screen|recording|record|capture|rec|untitled|trim|copy|edit|at|lv|tl|hdr|final)?\d*",
     re.I,
 )
-GAP = 5 * 60  # seconds between two recordings, by the times in file names, from which a new group begins
+RECORDING_GAP = 5 * 60  # seconds between the times in two file names from which on they are of different groups
 # a class needs at least 3 videos and 3 groups: for training, validation and test
 LEAST = 3
 LEAST_OF_FOLDS = 2  # groups of a class that cross-validation needs
@@ -50,23 +50,27 @@ Indices = NDArray[np.intp]  # indices of videos
 class Groups(NamedTuple):
     """Groups of videos that were recorded together, with an explanation for the user.
 
-    A group may be known and too large to be kept together: its videos are still one draw of a test.
+    A known group may be too large to be kept in one split. Its videos are then divided, but still are one draw.
     """
 
-    names: Sequence[str] | None  # group of each video that stays in one split; None if every video is divided by itself
+    names: Sequence[str] | None  # group of each video, to be kept in one split; None to divide videos one by one
     reason: str
-    draws: Sequence[str] | None = None  # draw of each video, for intervals; None if unknown, or each video is one
+    draws: Sequence[str] | None = None  # draw of each video, for intervals; None if unknown, or if each video is one
 
 
-def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: int = LEAST) -> Groups:
-    """Group the videos by a column of their table or by their file names.
+def find_groups(videos: Sequence[OwnVideo], column: str | None = None, least: int = LEAST) -> Groups:
+    """Group the videos that were recorded together, by a column of their table or by their file names.
 
-    ``wanted`` is a column, ``none``, or ``None`` for the first grouping with at least ``least`` groups in every class.
+    Args:
+        videos: the user's videos.
+        column: a column of their table; ``none`` for no groups; ``None`` for the first sign of groups, a column or a
+            part of the file names, by which every class has at least ``least`` groups.
+        least: number of groups that every class needs.
     """
-    if wanted == "none":
+    if column == "none":
         return Groups(None, "Every video stands for itself (--group none).")
-    if wanted:
-        return _groups_of_column(videos, wanted, least)
+    if column:
+        return _groups_of_column(videos, column, least)
 
     warning = ""
     too_large: Sequence[str] | None = None  # most certain groups that cannot be kept together
@@ -121,9 +125,11 @@ def _kept_together(sign: "GroupSign") -> str:
 
 
 def refuse_equal_files(videos: Sequence[OwnVideo], contents: Sequence[str]) -> None:
-    """Refuse equal files in two classes, or in training and another given split.
+    """Refuse equal files in two classes, or in two splits that the user gave.
 
-    ``contents`` has a name for the content of each video that has a copy, else an empty text.
+    Args:
+        videos: the videos.
+        contents: for each video that has copies, a name that they share; for others an empty text.
     """
     first_of: dict[str, OwnVideo] = {}
     in_two_classes: list[str] = []
@@ -146,9 +152,9 @@ def refuse_equal_files(videos: Sequence[OwnVideo], contents: Sequence[str]) -> N
 
 
 def with_copies(groups: Groups, contents: Sequence[str]) -> Groups:
-    """Join the groups of equal files, so that no copy of a training video is tested; say how many there are.
+    """Join the groups of equal files, so that no copy of a training video is tested; add their number to the reason.
 
-    Equal files are one draw, too. ``contents``: see :func:`refuse_contradictions`.
+    Equal files are one draw, too. ``contents``: see :func:`refuse_equal_files`.
     """
     copies = sum(map(bool, contents)) - len(set(filter(None, contents)))
     if not copies:
@@ -160,12 +166,12 @@ def with_copies(groups: Groups, contents: Sequence[str]) -> Groups:
 
 
 def _joined_by_content(names: Sequence[str] | None, contents: Sequence[str]) -> list[str]:
-    """Return the names of groups after those that share a content are joined; ``None``: each video is a group."""
+    """Return the group of each video after groups with equal files are joined; ``None`` stands for single videos."""
     if names is None:
         names = [f"video {number}" for number in range(len(contents))]
 
-    joined: dict[str, str] = {}  # a group's name -> the group that it joins
-    group_of: dict[str, str] = {}  # by content
+    joined: dict[str, str] = {}  # name of a group -> name of the group that it is joined to
+    group_of: dict[str, str] = {}  # content -> name of the first group with it
     for name, content in zip(names, contents, strict=True):
         if not content:
             continue
@@ -177,19 +183,19 @@ def _joined_by_content(names: Sequence[str] | None, contents: Sequence[str]) -> 
 
 
 def _joined(joined: Mapping[str, str], name: str) -> str:
-    """Return the group in which a group ends up."""
+    """Return the name of the group that a group is part of after all joins."""
     while name in joined:
         name = joined[name]
     return name
 
 
 class GroupSign(NamedTuple):
-    """Group name of each video (empty if unknown), how it is known, and how sure that is."""
+    """Sign by which videos were recorded together: the group of each (empty if unknown), and how sure this is."""
 
     names: Sequence[str]
     how: str
     is_guess: bool = False
-    is_likely: bool = True  # worth a warning if there are too few groups to keep
+    is_likely: bool = True  # sure enough for a warning if the groups are too few to be kept together
 
 
 def _signs(videos: Sequence[OwnVideo]) -> Iterator[GroupSign]:
@@ -199,7 +205,7 @@ def _signs(videos: Sequence[OwnVideo]) -> Iterator[GroupSign]:
 
     labels = labels_of(videos)
     stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
-    if len({*stems}) == len(stems):  # otherwise numbers begin again in every folder
+    if len({*stems}) == len(stems):  # equal names mean that numbers begin again in every folder
         for form, pattern in FORMS.items():
             matches = [re.fullmatch(pattern, stem) for stem in stems]
             names = [match[1] if match else "" for match in matches]
@@ -209,7 +215,7 @@ def _signs(videos: Sequence[OwnVideo]) -> Iterator[GroupSign]:
     part = f"a guess by a part of their file names such as {min(marked, default='')}"
     yield GroupSign(marked, part, is_guess=True, is_likely=False)
 
-    times = f"a guess by the times in their file names (less than {GAP // 60} minutes apart)"
+    times = f"a guess by the times in their file names (less than {RECORDING_GAP // 60} minutes apart)"
     yield GroupSign(_by_time(stems), times, is_guess=True)
 
     starts = [_start(stem, label) for stem, label in zip(stems, labels, strict=True)]
@@ -217,9 +223,10 @@ def _signs(videos: Sequence[OwnVideo]) -> Iterator[GroupSign]:
 
 
 def _marked(stems: Sequence[str], labels: Sequence[str]) -> list[str]:
-    """Return the part of each name that may name a recording, such as s01; empty if the rest names more of them.
+    """Return the part of each file name that may name the recording, such as s01; empty texts if the rest does.
 
-    In ``ID_s10_e20`` and ``ID_p2`` it is a second or a part, and the rest names the recording.
+    In ``ID_s10_e20`` the marked part is a time, in ``ID_p2`` a part of a video: there the rest differs more often than
+    the marked part, so the rest names the recording.
     """
     marked = ["_".join(_MARKED.findall(stem)) for stem in stems]
     rests = {_start(_MARKED.sub("", stem), label) for stem, label in zip(stems, labels, strict=True)}
@@ -234,13 +241,13 @@ def _cells(videos: Sequence[OwnVideo], column: str) -> list[str]:
 
 
 def _by_time(stems: Sequence[str]) -> list[str]:
-    """Return when each video's series of recordings began, by file names; empty for a name without a time."""
+    """Return the time at which each video's series of recordings began, from file names; empty without a time."""
     times = [_time(stem) for stem in stems]
     first = datetime.min
     last = datetime.min
     names: dict[datetime | None, str] = {None: ""}
     for time in sorted({time for time in times if time is not None}):
-        if (time - last).total_seconds() >= GAP:
+        if (time - last).total_seconds() >= RECORDING_GAP:
             first = time
         names[time] = str(first)
         last = time
@@ -265,7 +272,7 @@ def _time(stem: str) -> datetime | None:
 
 
 def _start(stem: str, label: str) -> str:
-    """Remove label, date and counter from a file's name; return an empty name if only a camera's words are left."""
+    """Return the start of a file's name, without label, date and counter; empty if only words of cameras are left."""
     words = re.split(r"[_\-. ]+", re.sub(_DATE, "", stem))
     own_words = [word for word in words if word and word.lower() != label.lower()]
     start = _COUNTER.sub("", "_".join(own_words))
@@ -277,21 +284,21 @@ def _start(stem: str, label: str) -> str:
 
 
 def _fewer(labels: Iterable[str], least: int) -> dict[str, int]:
-    """Count the labels that occur fewer than ``least`` times, sorted."""
+    """Return the counts of labels that occur fewer than ``least`` times, sorted by label."""
     return {label: count for label, count in sorted(Counter(labels).items()) if count < least}
 
 
-PARTS = 5  # a fifth for the test, a fifth of the rest for validation; or 5 folds
-FEW_TO_DIVIDE = 150  # with fewer videos: a third for the test, no validation
+PARTS = 5  # folds; else a fifth of the videos is for the test, and a fifth of the rest for validation
+FEW_TO_DIVIDE = 150  # with fewer videos, a third is for the test, and none for validation
 PARTS_OF_FEW = 3
 FEW_FOR_FOLDS = 300  # with fewer videos finetune cross-validates
 FOLD = "fold"  # beginning of a fold's name, before its number
 TRIES = 50
-EVEN_ENOUGH = 0.02  # mean unevenness per part and class at which the search ends, see _unevenness
+EVEN_ENOUGH = 0.02  # unevenness per part and class that ends the search for an even division, see _unevenness
 
 
 def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
-    """Assign each video its test fold (``fold1``, ...) as split, keeping groups whole; also return a description."""
+    """Return the videos with their test fold (``fold1``, ...) as split, and a description; keep groups whole."""
     parts = _parts(videos, groups, PARTS, among=np.arange(len(videos)))
     divided = [*videos]
     for number, part in enumerate(parts, 1):
@@ -318,10 +325,10 @@ def held_out(videos: Sequence[OwnVideo]) -> set[str]:
 
 
 def assign_splits(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
-    """Assign each video a split; also return a description.
+    """Return the videos with their splits, and a description.
 
-    Given splits are kept, but without a test split the given validation videos become the test. Missing splits are
-    taken from the training videos. No video is in both validation and test.
+    Splits that the user gave are kept, with one exception: if there is no test split, the validation videos become the
+    test. Missing splits are taken from the training videos. No video is in both validation and test.
     """
     given_splits = held_out(videos)
     splits = np.array([video.split or "train" for video in videos])
@@ -383,7 +390,7 @@ def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]
 
 
 def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, most: int, *, among: Indices) -> list[Indices]:
-    """Divide the videos with indices ``among`` into at most ``most`` parts; return the parts, most even first."""
+    """Divide the videos with the indices ``among`` into at most ``most`` parts, and return the most even part first."""
     labels = np.array(labels_of(videos))[among]
     own_groups = np.arange(len(among)).astype(str)
     if groups:
@@ -409,27 +416,30 @@ def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, most: int, 
 
 
 def _divided(labels: NDArray[np.str_], groups: NDArray[np.str_], parts: int, *, seed: int) -> list[Indices]:
-    """Divide videos into parts at random, with whole groups and classes as even as they allow."""
+    """Divide videos into parts at random, keeping groups whole and classes as even as the groups allow."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about classes with fewer videos than parts; _unevenness penalises those
         division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed)
         return [part for _, part in division.split(labels, labels, groups)]
 
 
-def _unevenness(labels: NDArray[np.str_], part: Indices, wanted: int) -> float:
-    """Return the sum over classes of |share in the part - 1 / wanted|; 10 for a class with a share of 0 or 1."""
+def _unevenness(labels: NDArray[np.str_], part: Indices, parts: int) -> float:
+    """Return how uneven one of ``parts`` parts is, by class: the sum of |share of the class - 1 / parts|.
+
+    A class that is missing in the part, or is in this part alone, counts as 10.
+    """
     counts = Counter(labels.tolist())
     counts_of_part = Counter(labels[part].tolist())
     shares = np.array([counts_of_part[name] / count for name, count in counts.items()])
-    off = np.where(np.isin(shares, (0.0, 1.0)), 10.0, abs(shares - 1 / wanted))
+    off = np.where(np.isin(shares, (0.0, 1.0)), 10.0, abs(shares - 1 / parts))
     return float(sum(off.tolist()))
 
 
 def limits(videos: Sequence[OwnVideo], draws: Sequence[str] | None = None) -> list[str]:
-    """Describe the limits of a test on these videos; ``draws``: draw of each video, see :class:`Groups`.
+    """Describe what a test on these videos cannot show; ``draws``: draw of each video, see :class:`Groups`.
 
-    By chance alone, two models of 50 % accuracy that disagree on half of the videos differ by the printed points or
-    more in one of twenty cases (normal approximation of McNemar's test).
+    Two models of 50 % accuracy that disagree on half of the videos differ by the printed number of points in one of
+    twenty tests by chance alone (normal approximation of McNemar's test).
     """
     counts: dict[str | None, Counter[str]] = defaultdict(Counter)
     for video in videos:
@@ -458,13 +468,13 @@ def limits(videos: Sequence[OwnVideo], draws: Sequence[str] | None = None) -> li
 
 
 def _tested_draws(videos: Sequence[OwnVideo], draws: Sequence[str]) -> set[str]:
-    """Return the draws of the test videos, of cross-validation those of all videos; empty if draws are unknown."""
+    """Return the draws of the tested videos, in cross-validation all of them; empty if draws are unknown."""
     has_test = any(video.split == "test" for video in videos)
     return {draw for video, draw in zip(videos, draws, strict=False) if video.split == "test" or not has_test}
 
 
 def _chance(videos: int, draws: Collection[str]) -> str:
-    """Say how far two models differ by chance in one of twenty tests, also if each draw is answered as one video."""
+    """Say how far two models differ by chance in one of twenty tests, also if a draw's videos are answered alike."""
     line = f"With {videos} test videos, two models must differ by {_points_by_chance(videos):.0f} points"
     if draws:
         groups = "one group" if len(draws) == 1 else f"each of {len(draws)} groups"

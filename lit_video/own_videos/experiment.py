@@ -1,4 +1,4 @@
-"""The file of an experiment on a user's own videos: its path, what was asked for when it was planned, its content."""
+"""The file of an experiment on a user's own videos: its path, the user's wishes for its plan, and its content."""
 
 import os
 import shlex
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lit_video.own_videos.plan import Plan
 
 VIDEOS_ENDING = "_videos.csv"  # ending of the table of videos, after the experiment's name
-DRAW = "group"  # column of this table: test videos that share it are one draw
+DRAW = "group"  # column of this table that names the draw of each video
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ def experiment_file(place: Path, output: Path | None, ending: str = "") -> Path:
 
 
 def refuse_other_plan(file: Path, place: Path, asked: Asked) -> str:
-    """Refuse what differs from an existing plan: its folder, its videos and labels, and what was asked for.
+    """Refuse to go on with an existing plan if its folder, a video, a label or a wish was another.
 
     Returns:
-        A line on videos that are not in the plan, because they came later; empty if there are none.
+        A line about videos that were added later and so are not in the plan; empty if there are none.
     """
     content = read_yaml(file)
     table = content.get("table", {})
@@ -82,7 +82,7 @@ def refuse_other_plan(file: Path, place: Path, asked: Asked) -> str:
 
 
 def _refuse_other_videos(file: Path, data: Mapping[str, Any], present: OwnVideos) -> str:
-    """Refuse videos that are gone or have other labels; name those that came later."""
+    """Refuse if a planned video is gone or has another label; return a line about videos that were added later."""
     root = present.root.resolve()
     labels = {str(root / video.path): video.label.strip() for video in present.videos}
     for row in read_annotations("--output", Path(data["train"]), ("path", "label"), files="path"):
@@ -102,7 +102,7 @@ def _refuse_other_videos(file: Path, data: Mapping[str, Any], present: OwnVideos
 
 
 def _looked_at(file: Path) -> set[str]:
-    """Return the videos that were there when a plan was made, those that were left out included."""
+    """Return all videos that were there when the plan was made, also those that it left out."""
     from lit_video.datamodules.manifest import MANIFEST, Manifest  # here, because importing torch takes seconds
 
     manifest = file.with_name(MANIFEST)
@@ -116,7 +116,7 @@ def _refuse_other_wishes(file: Path, planned: Mapping[str, Any], asked: Asked) -
             raise UserError(f"{what}; delete it to plan anew, or give another --output")
 
 
-def write_experiment(plan: "Plan", file: Path, asked: Asked, command: Sequence[str]) -> Path:
+def write_experiment(plan: "Plan", file: Path, asked: Asked, *, command: Sequence[str]) -> Path:
     """Write a plan's table of videos and the experiment's YAML, every choice with its reason on top.
 
     Args:

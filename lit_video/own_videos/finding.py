@@ -16,7 +16,7 @@ from lit_video.utils.folders import Folders
 from lit_video.utils.splits import SPLITS
 from lit_video.utils.text import composed, counted, natural
 
-# name of a folder, table or cell -> split
+# split by the name of a folder, a table or a cell that means it
 SPLIT_NAMES = {
     "train": "train",
     "training": "train",
@@ -27,12 +27,12 @@ SPLIT_NAMES = {
     "test": "test",
     "testing": "test",
 }
-# names of columns; a table's first column with such a name is read, or one in which every cell names a split
+# names of columns, of which a table's first is read; the split may also be a column in which every cell names a split
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
-SPLIT = ("split", "subset", "set")
+SPLIT_COLUMNS = ("split", "subset", "set")
 LIKE_LABELS = re.compile(r"(?:label|class|category|action)(?:_?\d+)?", re.I)
-LOOKED_AT = 10_000  # most files that are counted to describe a folder without class folders
+LOOKED_AT = 10_000  # most files that are counted to say what is in a folder without class folders
 EXPECTED = "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
 EXPECTED += "or DIR/labels.csv with columns path and label"
 
@@ -50,7 +50,13 @@ class OwnVideo:
 
 @dataclass(frozen=True)
 class OwnVideos:
-    """Videos with paths relative to ``root``; ``where`` says how they were found, ``unused`` counts other files."""
+    """The user's videos, and how they were found.
+
+    Attributes:
+        root: folder to which their paths are relative.
+        where: how they were found, in words.
+        unused: number of other files by kind.
+    """
 
     videos: Sequence[OwnVideo]
     where: str
@@ -95,7 +101,7 @@ def find_own_videos(place: Path) -> OwnVideos:
 
 
 def _refuse_links(own: OwnVideos) -> None:
-    """Refuse a file that is listed twice, by a link or another spelling, because it could be in training and test."""
+    """Refuse a file that is there twice, by a link or another spelling: it could be in both training and test."""
     path_of: dict[str, str] = {}
     for video in own.videos:
         file = os.path.realpath(own.root / video.path)
@@ -107,7 +113,7 @@ def _refuse_links(own: OwnVideos) -> None:
 
 
 def _ending(path: Path) -> str:
-    """Return the ending of a file's name in lower case, in words if there is none."""
+    """Return the ending of a file's name in lower case, or words if there is none."""
     return path.suffix.lower() or "without ending"
 
 
@@ -142,8 +148,8 @@ def _what_is_there(root: Path) -> str:
 def _split_folders(root: Path) -> Mapping[str, Path]:
     """Return the split folders of ``DIR/SPLIT/CLASS/VIDEO``, named in upper or lower case.
 
-    A folder with the name of a split is a split only if it holds class folders. Without a ``train`` folder, there must
-    also be no class folders beside it.
+    A class may have the name of a split. So a folder counts as a split only if it holds class folders, and, if there is
+    no ``train`` folder, only if no class folders are beside it.
     """
     named: dict[str, Path] = {}
     for path in sorted(path for path in root.glob("*") if is_visible(path.name)):
@@ -200,12 +206,12 @@ def _names(paths: Iterable[Path]) -> str:
 
 
 def _split_named(name: str) -> str | None:
-    """Return the split that a name means; ``None`` for another name."""
+    """Return the split that a name means; ``None`` if it means none."""
     return SPLIT_NAMES.get(name.lower())
 
 
 def _split_of_table(path: Path) -> str | None:
-    """Return the split that a table's name tells, such as ``train.csv``, ``testlist01.txt`` or ``val_videos.txt``."""
+    """Return the split in a table's name, such as ``train.csv``, ``testlist01.txt`` or ``val_videos.txt``."""
     name = re.sub(r"[_\-. ]*(?:list|split|videos|files|set)?[_\-. ]*\d*$", "", path.stem.lower())
     return _split_named(name)
 
@@ -252,13 +258,19 @@ def _header(path: Path) -> list[str]:
     return [cell.strip().strip('"') for cell in line.split(separator)]
 
 
-def _first(names: Iterable[str], wanted: Collection[str]) -> str | None:
-    """Return the first name that is wanted; ignore upper and lower case."""
-    return next((name for name in names if name.lower() in wanted), None)
+def _first(names: Iterable[str], accepted: Collection[str]) -> str | None:
+    """Return the first accepted name; upper and lower case count as the same."""
+    return next((name for name in names if name.lower() in accepted), None)
 
 
 class _Form(NamedTuple):
-    """Columns of a table: path, label (``None``: the label is the video's folder), and all of one without a header."""
+    """Columns of a table.
+
+    Attributes:
+        path: column of the videos' paths.
+        label: column of the labels; ``None`` if a video's label is its folder.
+        headless: all columns of a table without a header.
+    """
 
     path: str
     label: str | None
@@ -290,7 +302,7 @@ def _form(path: Path) -> _Form | None:
 
 
 def _is_listed(folder: Path, cell: str) -> bool:
-    """Return whether a cell is a video's name, or names a file there that lacks its ending."""
+    """Return whether a cell is a video's name, or the name of a file in the folder without its ending."""
     return is_video(cell) or (bool(cell) and is_video(Folders().there(os.path.abspath(folder / cell))))
 
 
@@ -300,9 +312,10 @@ def _misses(path: Path) -> str:
 
 
 def _of_tables(tables: Mapping[Path, str | None]) -> OwnVideos:
-    """Return the videos of a folder's tables; paths are relative to it, or to a common parent if some lie outside.
+    """Return the videos of a folder's tables.
 
-    If a table has no labels, the labels of all are the videos' folders.
+    Paths are relative to the folder, or to a common parent if some videos lie outside. If any table has no labels, each
+    video's label is its folder, in all tables.
     """
     forms: dict[Path, _Form] = {}
     for path in tables:
@@ -325,7 +338,7 @@ def _of_tables(tables: Mapping[Path, str | None]) -> OwnVideos:
 
 
 def _of_table(path: Path, split: str | None, form: _Form, *, by_folder: bool) -> Iterator[OwnVideo]:
-    """Yield a table's videos with their absolute paths; ``by_folder``: a video's class is its folder."""
+    """Yield a table's videos with absolute paths; ``by_folder`` takes the name of a video's folder as its class."""
     columns = tuple(column for column in (form.path, form.label) if column)
     rows = read_annotations("table", path, columns, headless=form.headless, unique=form.path, files=form.path)
     others = _other_columns(path, form, rows)
@@ -349,7 +362,7 @@ def _of_table(path: Path, split: str | None, form: _Form, *, by_folder: bool) ->
 
 
 def _other_columns(path: Path, form: _Form, rows: Sequence[AnnotationRow]) -> list[str]:
-    """Return a table's columns besides path and label; refuse those of parts of videos and of further labels."""
+    """Return a table's columns besides path and label; refuse columns of times or of further labels."""
     times = like_times(rows[0].cells)
     if times:
         advice = "cut the videos, or write an experiment of VideoCSV, which reads parts; or rename the column"
@@ -375,11 +388,11 @@ def _refuse_row(row: AnnotationRow, form: _Form, *, video: str, label: str) -> N
 
 
 def _split_column(path: Path, names: Sequence[str], rows: Sequence[AnnotationRow]) -> str | None:
-    """Return the column with a split's name, or in which every cell names a split; refuse several such columns."""
+    """Return the column of splits: by its name, or because every cell names a split; refuse several such columns."""
     columns: list[str] = []
     for name in names:
         splits = [_split_named(row.cells[name]) for row in rows]
-        if name.lower() in SPLIT or all(splits):
+        if name.lower() in SPLIT_COLUMNS or all(splits):
             columns.append(name)
     if len(columns) > 1:
         raise UserError(f"{path}: columns {', '.join(columns)} could all name the splits; keep one")

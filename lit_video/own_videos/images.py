@@ -1,4 +1,4 @@
-"""Start of trainings: for a comparison, one image model that all schemes start from, like in the papers."""
+"""Start of trainings; in a comparison all schemes start from one image model, as in the papers."""
 
 import logging
 from dataclasses import asdict, replace
@@ -16,13 +16,13 @@ from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit,
 
 _logger = logging.getLogger(__name__)
 
-# the cheapest first; ViViT-4 needs an even number of heads, and the first model has three
+# cheapest first; the second is for ViViT-4, which needs an even number of heads, while the first has three
 DEFAULTS = f"{IMAGES}vit_tiny_patch16_224.augreg_in21k", f"{IMAGES}vit_small_patch16_224.augreg_in21k"
 PATCHES = (4, 6, 8, 10, 14)  # numbers of patches along a frame's side
 
 
 def choose_start(weights: str, schemes: TableRows, *, compared: bool) -> Start:
-    """Return where trainings start: with ``auto`` from default weights, from scratch if they cannot be downloaded.
+    """Return the start of trainings; ``auto`` means default weights, or from scratch if they cannot be downloaded.
 
     Args:
         weights: ``auto``, ``none``, or a name of weights.

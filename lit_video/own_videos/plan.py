@@ -1,4 +1,4 @@
-"""From a folder of videos to a plan: inspect, divide, choose settings for the time that there is."""
+"""From a folder of videos to a plan: look into them, divide them, and choose settings that fit the user's minutes."""
 
 import logging
 from collections import Counter
@@ -46,7 +46,7 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class Inspected:
-    """Videos that can be read, of classes with enough of them."""
+    """Readable videos of the classes that have enough of them."""
 
     root: Path
     videos: Sequence[OwnVideo]
@@ -76,17 +76,17 @@ class Division:
 
     @property
     def runs(self) -> int:
-        """Number of trainings: of cross-validation one for each fold, and one on all videos."""
+        """Number of trainings; in cross-validation one for each fold, and one on all videos."""
         return len(self.counts) + 1 if self.is_folded else 1
 
     @property
     def training(self) -> int:
-        """Number of training videos of a run; of cross-validation those of the smallest one."""
+        """Number of training videos of a run; in cross-validation, of the run with the fewest."""
         return len(self.videos) - max(self.counts.values()) if self.is_folded else self.counts["train"]
 
     @property
     def tested(self) -> int:
-        """Number of test videos, summed over runs; without a test the validation videos are tested."""
+        """Number of test videos, summed over runs; without a test split these are the validation videos."""
         if self.is_folded:
             return len(self.videos)
         return self.counts["test"] or self.counts["val"]
@@ -100,7 +100,7 @@ class Division:
 
 @dataclass(frozen=True)
 class Plan:
-    """Videos that were found, and all that was chosen for them."""
+    """The user's videos with their splits, and all settings that were chosen for them."""
 
     place: Path  # folder or table of the videos
     root: Path  # folder of the videos' paths
@@ -115,7 +115,7 @@ class Plan:
 
 
 def plan(own: OwnVideos, options: PlanOptions) -> Plan:
-    """Plan an experiment on the videos that were found; each step is logged when it is done."""
+    """Plan an experiment on the user's videos, and log each step when it is done."""
     what_is_there = _found(own, options.place)
     _logger.info(what_is_there[0])
 
@@ -150,7 +150,7 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
 
 
 def _found(own: OwnVideos, place: Path) -> list[str]:
-    """Say what was found, and what is not used."""
+    """Say how many videos were found, and which files are not used."""
     notes = [f"{len(own.videos)} videos of {len(own.class_names)} classes in {place} ({own.where})"]
     if twins := case_twins(own.class_names):
         notes.append(printable(twins))
@@ -225,7 +225,7 @@ def divide(inspected: Inspected, *, group: str | None, folds: bool) -> Division:
 
 
 def _task(inspected: Inspected, divided: Division, options: PlanOptions) -> Workload:
-    """Return what settings are chosen for."""
+    """Return the facts on videos and wishes from which settings are chosen."""
     return Workload(
         facts=inspected.facts,
         classes=OwnVideos(divided.videos, "", inspected.root).class_names,

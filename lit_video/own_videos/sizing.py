@@ -1,4 +1,4 @@
-"""Settings of a training that fits the time: the largest clips that the machine trains long enough."""
+"""Settings of a training that fits the user's minutes: the largest clips with which enough epochs fit."""
 
 import logging
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ from lit_video.utils.text import plural
 
 _logger = logging.getLogger(__name__)
 
-MINUTES = {"CPU": 10.0, "GPU": 30.0}
+MINUTES_OF_DEVICE = {"CPU": 10.0, "GPU": 30.0}
 FROZEN_BY_DEFAULT = {"CPU": "yes", "GPU": "no"}
-GB_OF_A_PIXEL = 3e-9  # RGB
+GB_OF_A_PIXEL = 3e-9  # three bytes, RGB
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Workload:
     tested: int  # test videos, summed over runs
     runs: int  # trainings that share the time
     is_validated: bool
-    rows: TableRows  # schemes to compare; empty for the row of the start
+    rows: TableRows  # schemes to compare; empty for the single row that belongs to the starting weights
     minutes: float | None
     frozen: str | None  # yes or no: freeze the backbone; None for the machine's default
     features: Path  # folder of the features of a frozen backbone
@@ -56,7 +56,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Settings with their reasons, the rows that they are for, and how long the trainings take, in words."""
+    """Settings with their reasons, the rows that share them, and the duration of the trainings, in words."""
 
     choices: Sequence[Choice]
     rows: TableRows
@@ -121,7 +121,7 @@ class _Choosing:
         return min(rates)
 
     def largest(self, smallest: _Candidate) -> _Candidate:
-        """Return the candidate of the largest clips that are trained for enough epochs, at least the smallest one."""
+        """Return the largest clips with which at least ``ENOUGH`` epochs fit; the smallest clips if none do."""
         best = smallest
         for size in self.sizes[1:]:
             larger = self.candidate(size)
@@ -132,10 +132,13 @@ class _Choosing:
 
 
 def choose_settings(task: Workload, start: Start) -> Chosen:
-    """Choose all settings: of a frozen backbone, of the largest clips whose training fits the time, of its length."""
+    """Choose whether to freeze the backbone, the size of clips, the length of training, and further tests.
+
+    If weights that nobody asked for leave too few epochs, the models start from scratch instead.
+    """
     machine = Machine.here().shared(task.runs)
-    minutes = task.minutes or MINUTES[machine.kind]
-    start, frozen, seconds = _frozen(task, start, machine, minutes)
+    minutes = task.minutes or MINUTES_OF_DEVICE[machine.kind]
+    start, frozen, seconds = _frozen(task, start, machine, minutes=minutes)
     choosing = _Choosing(task, start, machine, task.rows or start.rows, minutes, frozen)
 
     smallest = choosing.candidate(choosing.sizes[0])
@@ -153,21 +156,30 @@ def choose_settings(task: Workload, start: Start) -> Chosen:
     if not start.weights and best.epochs < ENOUGH:
         settings = choices.crop_less(settings)
     lasts = duration_in_words(best.clips_per_second, task.epoch, best.epochs, minutes=minutes)
-    orders = _other_orders(task, settings, seconds or 1 / best.clips_per_second, minutes)
+    orders = _other_orders(task, settings, seconds or 1 / best.clips_per_second, minutes=minutes)
     return Chosen([*settings, *best.lengths, orders], choosing.rows, lasts)
 
 
-def _other_orders(task: Workload, settings: Sequence[Choice], seconds: float, minutes: float) -> Choice:
-    """Choose tests with the frames in other orders; ``seconds``: time of a view, at most that of a training step."""
+def _other_orders(task: Workload, settings: Sequence[Choice], seconds: float, *, minutes: float) -> Choice:
+    """Choose whether to test with the frames in other orders too, by the time that these tests take.
+
+    Args:
+        task: the videos.
+        settings: choices so far, with the number of views.
+        seconds: time of a view, or of a training clip as an upper bound.
+        minutes: time of the trainings.
+    """
     data = nested(settings)["data"]
     views = task.tested * data["test_clips"] * data["test_crops"]
     return other_orders(views, seconds, minutes)
 
 
-def _frozen(task: Workload, start: Start, machine: Machine, minutes: float) -> tuple[Start, list[Choice], float | None]:
-    """Return the start with a probe on its frozen backbone, the choices for that, and the seconds of a view.
+def _frozen(
+    task: Workload, start: Start, machine: Machine, *, minutes: float
+) -> tuple[Start, list[Choice], float | None]:
+    """Put a probe on the frozen backbone of a start; return this start, its choices, and the seconds of a view.
 
-    Without a frozen backbone the start is unchanged, and the time is unknown.
+    If the backbone is not frozen, return the start as it is, no choices, and ``None`` for the time.
     """
     is_frozen = (task.frozen or FROZEN_BY_DEFAULT[machine.kind]) == "yes"
     if not start.weights or start.sides or not is_frozen:

@@ -14,23 +14,23 @@ from lit_video.weights.reading import CHECKPOINT_KEY
 
 _logger = logging.getLogger(__name__)
 
-# data settings that pretrained weights decide; the other data settings suit the user's videos
+# data settings that are taken from pretrained weights; others are chosen for the user's videos
 CLIP_SETTINGS = data_names("clip", "pixels")
-# model settings that are not taken from a checkpoint: chosen anew, or decided by the data set
+# model settings that are not taken from a checkpoint, but chosen anew or decided by the data set
 LEFT_OUT = {*model_names("clip", "classes", "start", "training", "machine")} - {"dropout"}
 
 
 @dataclass(frozen=True)
 class Start:
-    """Start of a training: weights (empty: from scratch), name of the model's class, settings of model and data."""
+    """Start of a training."""
 
-    weights: str
-    model: str
-    settings: dict[str, Any]
-    clips: dict[str, Any]
-    probe: Literal["attentive", "frames"] | None = None  # for a frozen backbone; None: train the whole network
+    weights: str  # empty for a training from scratch
+    model: str  # name of the model's class
+    settings: dict[str, Any]  # settings of the model that belong to the weights
+    clips: dict[str, Any]  # settings of the data set that belong to the weights
+    probe: Literal["attentive", "frames"] | None = None  # classifier of a frozen backbone; None to train all layers
     sides: tuple[int, ...] = ()  # sides in pixels that an image model allows
-    is_named: bool = False  # named by a flag: used even if slow
+    is_named: bool = False  # whether the user named it, so that it is used even if it is slow
 
     @property
     def rows(self) -> TableRows:
@@ -69,7 +69,7 @@ DEFAULT_WEIGHTS = "videomae-base-k400"  # weights to start from without a flag
 
 
 def at_hand(name: str) -> bool:
-    """Download default weights if needed; on failure say that training starts from scratch, and return False."""
+    """Return whether default weights are on this machine, after a download if needed; if not, say what happens then."""
     release = find(name)
     try:
         fetch(release)

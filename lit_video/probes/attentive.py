@@ -9,23 +9,24 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from lit_video.network.aggregation import AttentiveProbe
-from lit_video.probes.heads import HELD_OUT, Hits, is_tested
+from lit_video.probes.heads import HELD_OUT, ProbeHits, is_tested
 from lit_video.video.seeding import seeded
 
-STEPS = 800  # most steps of training; the number of epochs is chosen on held-out training rounds
-BATCH = 32
+MOST_TRAINING_STEPS = 800  # the number of epochs within them is chosen on held-out training rounds
+BATCH_SIZE = 32
 RATE = 1e-3
 DECAY = 0.05
 HEAD_WIDTH = 64  # width of a head, as in ViT
 Tokens = NDArray[np.floating]  # (rounds, skills, 2, tokens, width)
 
 
-def attentive_hits(tokens: Tokens) -> Hits:
-    """Return what an attentive probe reads in tokens ``(rounds, skills, 2, tokens, width)``.
+def attentive_hits(tokens: Tokens) -> ProbeHits:
+    """Train an attentive probe on tokens ``(rounds, skills, 2, tokens, width)``; return which test videos are right.
 
-    One probe has the two classes of every skill. *Recognised* is the skill of the largest logit; *direction* is the
-    larger of the true skill's two logits. The probe adds no positions in time: it reads what the tokens hold. The
-    number of epochs is the best on a third of the training rounds, by the log loss.
+    One probe has two classes for each skill, its directions. *Recognised*: the largest logit is of the true skill.
+    *Direction*: of the true skill's two logits, that of the true direction is larger. The probe adds no positions in
+    time, so it can read only those that the tokens hold. A third of the training rounds is held out to choose the
+    number of epochs, by the log loss.
     """
     rounds, skills = tokens.shape[:2]
     tested = is_tested(rounds)
@@ -35,7 +36,7 @@ def attentive_hits(tokens: Tokens) -> Hits:
 
     losses: list[float] = []
     videos = trained[~held_out].size // (tokens.shape[-2] * tokens.shape[-1])
-    most = math.ceil(STEPS / math.ceil(videos / BATCH))
+    most = math.ceil(MOST_TRAINING_STEPS / math.ceil(videos / BATCH_SIZE))
     for probe in _trained(trained[~held_out], scale, most):
         losses.append(_loss(probe, trained[held_out], scale))
     epochs = 1 + int(np.argmin(losses))
@@ -46,11 +47,11 @@ def attentive_hits(tokens: Tokens) -> Hits:
     recognised = logits.amax(-1).argmax(-1) == torch.arange(skills)[:, None]
     of_true_skill = torch.stack([logits[:, number, :, number] for number in range(skills)], dim=1)
     direction = of_true_skill.argmax(-1) == torch.arange(2)
-    return Hits(recognised.numpy(), direction.numpy())
+    return ProbeHits(recognised.numpy(), direction.numpy())
 
 
 class _Scale:
-    """Standardisation of tokens by the mean and deviation of each feature in training."""
+    """Standardisation of tokens, by the mean and standard deviation of each feature over the training rounds."""
 
     def __init__(self, tokens: Tokens) -> None:
         flat = tokens.reshape(-1, tokens.shape[-1])
@@ -77,8 +78,8 @@ def _trained(tokens: Tokens, scale: _Scale, epochs: int) -> Iterator[AttentivePr
     for _ in range(epochs):
         probe.train()
         order = draw.permutation(len(clips))
-        for start in range(0, len(clips), BATCH):
-            chosen = order[start : start + BATCH]
+        for start in range(0, len(clips), BATCH_SIZE):
+            chosen = order[start : start + BATCH_SIZE]
             loss = nn.functional.cross_entropy(probe(scale(clips[chosen])), labels[chosen])
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -95,7 +96,7 @@ def _labels(tokens: Tokens) -> Tensor:
 def _logits(probe: AttentiveProbe, tokens: Tokens, scale: _Scale) -> Tensor:
     """Return the logits of every video, ``(videos, classes)``."""
     clips = tokens.reshape(-1, *tokens.shape[3:])
-    parts = [clips[start : start + BATCH] for start in range(0, len(clips), BATCH)]
+    parts = [clips[start : start + BATCH_SIZE] for start in range(0, len(clips), BATCH_SIZE)]
     return torch.cat([probe(scale(part)) for part in parts])
 
 

@@ -1,4 +1,4 @@
-"""Number of rounds of videos that fit into the user's minutes, and what they resolve."""
+"""Number of rounds of videos that fit into the user's minutes, and the interval that they give."""
 
 import math
 
@@ -7,24 +7,29 @@ from lit_video.probes.heads import FEWEST_ROUNDS
 from lit_video.tables.statistics import CONFIDENCE
 from lit_video.utils.text import plural
 
-MINUTES = 3.0  # without --minutes
+DEFAULT_MINUTES = 3.0  # without --minutes
 MOST_ROUNDS = 128  # 128 test videos of each skill resolve 9 points
-MOST_BYTES = 4e9  # limit of kept features
-RESOLVED = 10.0  # points; the minutes for this are named where the interval is wider
+MOST_FEATURE_BYTES = 4e9  # limit of kept features
+RESOLVED = 10.0  # points; for wider intervals, a message names the minutes that would reach this
 
 
 def rounds_for(minutes: float | None, seconds: float, bytes_of_round: float) -> int:
-    """Return the number of rounds for some minutes; ``seconds``: duration of a round.
+    """Return the number of rounds that fit into the user's minutes and into the limit of kept features.
+
+    Args:
+        minutes: the user's; ``None`` for ``DEFAULT_MINUTES``.
+        seconds: duration of a round.
+        bytes_of_round: size of the features of a round.
 
     Raises:
-        OptionError: the user's minutes are too few for the least that can be tested, or the features are too large.
+        OptionError: fewer than ``FEWEST_ROUNDS`` fit.
     """
-    fitting = int(60 * (minutes or MINUTES) / seconds)
+    fitting = int(60 * (minutes or DEFAULT_MINUTES) / seconds)
     least = math.ceil(10 * FEWEST_ROUNDS * seconds / 60) / 10
     if minutes is not None and fitting < FEWEST_ROUNDS:
         raise OptionError("minutes", f"is {minutes:g}; {FEWEST_ROUNDS} pairs of each skill, the least, take {least:g}")
 
-    room = int(MOST_BYTES / bytes_of_round)
+    room = int(MOST_FEATURE_BYTES / bytes_of_round)
     if room < FEWEST_ROUNDS:
         gigabytes = FEWEST_ROUNDS * bytes_of_round / 1e9
         raise OptionError("tokens", f"features of {FEWEST_ROUNDS} pairs of each skill take {gigabytes:.0f} GB")
@@ -32,7 +37,7 @@ def rounds_for(minutes: float | None, seconds: float, bytes_of_round: float) -> 
 
 
 def resolution(videos: int) -> float:
-    """Return half the width in points of an interval around 50 % of so many independent videos."""
+    """Return half the width, in points, of the interval of an accuracy of 50 % on so many independent videos."""
     from scipy.special import ndtri  # here, because importing it takes 0.15 s
 
     quantile = float(ndtri((1 + CONFIDENCE) / 2))
@@ -40,9 +45,11 @@ def resolution(videos: int) -> float:
 
 
 def resolved(rounds: int, seconds: float | None) -> str:
-    """Say what the test videos of a skill resolve, and how many minutes would resolve ``RESOLVED`` points.
+    """Say how wide an interval is for one skill, and how many minutes would narrow it to ``RESOLVED`` points.
 
-    ``seconds``: duration of a round; ``None`` if all features were kept.
+    Args:
+        rounds: number of rounds; half of them test the probe.
+        seconds: duration of a round; ``None`` if all features were kept, so that none was timed.
     """
     tested = 2 * (rounds // 2)
     half = resolution(tested)

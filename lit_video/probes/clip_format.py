@@ -10,7 +10,7 @@ from lit_video.video.batch import Channels
 
 NAMES = ("num_frames", "image_size", "mean", "std")
 FEWEST_FRAMES = 2  # a single frame has no direction
-LEAST_STD = 1e-6
+POSITIVE_STD = 1e-6  # pixels are divided by it
 
 
 @dataclass(frozen=True)
@@ -40,28 +40,28 @@ class ClipFormat:
 
 
 def clip_format(
-    name: str, given: Mapping[str, Any], known: Mapping[str, Any], origin: str, *, channels: Channels = "rgb"
+    name: str, options: Mapping[str, Any], own: Mapping[str, Any], *, origin: str, channels: Channels = "rgb"
 ) -> ClipFormat:
-    """Return a model's clips: the user's settings, else those that are known of the model.
+    """Return a model's clips: the user's settings, and the model's own where the user gives none.
 
     Args:
         name: the model, for messages.
-        given: the user's settings by name; ``None`` where there is none.
-        known: settings that the model's source tells; others are left out, or ``None``.
-        origin: source of ``known`` in words.
+        options: the user's settings by name; ``None`` where the user gives none.
+        own: the model's settings, as far as its source tells them; ``None`` for others.
+        origin: source of ``own`` in words.
         channels: order of the channels.
 
     Raises:
-        OptionError: a setting is neither given nor known, or is impossible.
+        OptionError: a setting is in neither, or is impossible.
     """
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for setting in NAMES:
-        if given.get(setting) is not None:
-            values[setting] = given[setting]
+        if options.get(setting) is not None:
+            values[setting] = options[setting]
             origins[setting] = "as given"
-        elif known.get(setting) is not None:
-            values[setting] = known[setting]
+        elif own.get(setting) is not None:
+            values[setting] = own[setting]
             origins[setting] = origin
 
     missing = [setting for setting in NAMES if setting not in values]
@@ -75,7 +75,7 @@ def clip_format(
         num_frames,
         _checked("image_size", height_and_width, values["image_size"]),
         _checked("mean", lambda value: per_channel("mean", value), values["mean"]),
-        std=_checked("std", lambda value: per_channel("std", value, LEAST_STD), values["std"]),
+        std=_checked("std", lambda value: per_channel("std", value, POSITIVE_STD), values["std"]),
         channels=channels,
         origins=origins,
     )

@@ -1,4 +1,4 @@
-"""A frozen model as a function from pixels to features, checked before it is trusted."""
+"""A frozen model as a function from pixels to features, and checks of what it returns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,13 +15,17 @@ from lit_video.video.batch import normalise
 from lit_video.weights.reading import tensors_digest
 
 Read = Callable[[Tensor], object]  # normalised clips (b, 3, t, height, width) -> features
-SAME = 1e-4  # largest difference of a clip's features between two equal calls, relative to the largest feature
-BESIDE = 3e-2  # largest difference of a clip alone and beside another; kernels of bfloat16 depend on the batch
+FEATURE_SHAPES = "(batch, width), or tokens (batch, tokens, width)"
+
+# How much the features of a clip may differ, as a share of the largest feature: between two equal calls, and between
+# the clip alone and beside another one (kernels of bfloat16 depend on the size of the batch)
+REPEAT_TOLERANCE = 1e-4
+BATCH_TOLERANCE = 3e-2
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Settings of a model's clips and weights that a user gives."""
+class ModelOptions:
+    """Settings that a user gives for a model: its clips, its weights, its device."""
 
     num_frames: int | None = None
     image_size: int | Sequence[int] | None = None
@@ -34,7 +38,7 @@ class Asked:
 
     @property
     def clip(self) -> Mapping[str, Any]:
-        """Settings of the clips by name, ``None`` where the model's own are meant."""
+        """Settings of the clips by name; ``None`` stands for the model's own."""
         return {name: getattr(self, name) for name in ("num_frames", "image_size", "mean", "std")}
 
 
@@ -45,7 +49,7 @@ class FrozenModel:
     name: str  # for people, and for the folder of kept features
     read: Read
     clip: ClipFormat
-    what: str  # in words: the layer that is read
+    what: str  # name of the layer that gives the features, in words
     module: nn.Module | None = None  # holds the weights; None for a function
     device: torch.device | None = None  # the clips' device; None for the CPU
     remarks: Sequence[str] = field(default_factory=list)
@@ -56,10 +60,10 @@ class FrozenModel:
         return tensors_digest(self.module.state_dict()) if self.module is not None else ""
 
     def features(self, clips: Tensor) -> Tensor:
-        """Return features ``(b, d)`` or tokens ``(b, n, d)``, on the CPU, of uint8 ``(b, t, 3, height, width)``.
+        """Return features ``(b, d)`` or tokens ``(b, n, d)``, on the CPU, for uint8 clips ``(b, t, 3, height, width)``.
 
         Raises:
-            UserError: the model fails, or gives no such features.
+            UserError: the model fails, or returns anything else.
         """
         pixels = normalise(clips[:, None], self.clip.mean, self.clip.std, channels=self.clip.channels)
         parameter = _first_parameter(self.module)
@@ -68,24 +72,24 @@ class FrozenModel:
 
         try:
             with torch.no_grad():
-                given = self.read(pixels.to(device, dtype))
+                output = self.read(pixels.to(device, dtype))
         except Exception as error:  # a user's code raises anything
             shape = "(batch, 3, frames, height, width)"
             hint = "one that takes (batch, frames, 3, height, width) needs clip.transpose(1, 2)"
             raise UserError(
                 f"{self.name} fails on clips {tuple(pixels.shape)}, {shape}: {fault_of(error)}; {hint}"
             ) from error
-        return self._checked(given, len(clips))
+        return self._checked(output, len(clips))
 
-    def _checked(self, given: object, count: int) -> Tensor:
-        if not isinstance(given, Tensor):
-            raise UserError(f"{self.name} gives a {type(given).__name__}, expected a tensor {EXPECTED}")
-        if given.ndim not in (2, 3) or len(given) != count or not given.numel():
-            raise UserError(f"{self.name} gives {tuple(given.shape)} for {count} clips, expected {EXPECTED}")
-        if not given.is_floating_point():
-            raise UserError(f"{self.name} gives {given.dtype}, expected floating-point features {EXPECTED}")
+    def _checked(self, output: object, count: int) -> Tensor:
+        if not isinstance(output, Tensor):
+            raise UserError(f"{self.name} gives a {type(output).__name__}, expected a tensor {FEATURE_SHAPES}")
+        if output.ndim not in (2, 3) or len(output) != count or not output.numel():
+            raise UserError(f"{self.name} gives {tuple(output.shape)} for {count} clips, expected {FEATURE_SHAPES}")
+        if not output.is_floating_point():
+            raise UserError(f"{self.name} gives {output.dtype}, expected floating-point features {FEATURE_SHAPES}")
 
-        features = given.detach().cpu()
+        features = output.detach().cpu()
         if not features.isfinite().all():
             raise UserError(f"{self.name} gives features that are not finite (NaN or infinite)")
         return features
@@ -105,11 +109,8 @@ class FrozenModel:
                 module.training = was_training
 
 
-EXPECTED = "(batch, width), or tokens (batch, tokens, width)"
-
-
 def _first_parameter(module: nn.Module | None) -> Tensor | None:
-    """Return a tensor with the device and the dtype of a module; ``None`` if it has no floating-point weights."""
+    """Return the first floating-point parameter, which tells a module's device and dtype; ``None`` if it has none."""
     if module is None:
         return None
     floating = (parameter for parameter in module.parameters() if parameter.is_floating_point())
@@ -117,7 +118,7 @@ def _first_parameter(module: nn.Module | None) -> Tensor | None:
 
 
 def alike(first: Tensor, second: Tensor, tolerance: float) -> bool:
-    """Return whether two calls gave the same features, up to ``tolerance`` of the largest one."""
+    """Return whether features differ by at most ``tolerance``, as a share of the largest one."""
     if first.shape != second.shape:
         return False
     scale = float(first.abs().max()) or 1.0
@@ -125,7 +126,15 @@ def alike(first: Tensor, second: Tensor, tolerance: float) -> bool:
 
 
 def checked_batch(model: FrozenModel, clips: Tensor, most: int) -> tuple[int, Tensor]:
-    """Call a model on two unlike clips in three ways; return the number of clips of a call, and the clips' features.
+    """Check that a clip's features depend on this clip alone: call a model on it twice, and with another in a batch.
+
+    Args:
+        model: the model.
+        clips: two clips that differ.
+        most: largest number of clips of a call.
+
+    Returns:
+        The number of clips of a call, 1 if the model takes a single clip, and the features of the two clips.
 
     Raises:
         UserError: features change from call to call, or depend on the other clips of a batch.
@@ -139,12 +148,12 @@ def checked_batch(model: FrozenModel, clips: Tensor, most: int) -> tuple[int, Te
         batch = 1
     again = model.features(clips[:1])
 
-    if not alike(first, again, SAME):
+    if not alike(first, again, REPEAT_TOLERANCE):
         raise UserError(
             f"{model.name} gives other features for the same clip at a second call: dropout in training mode, or a "
             "state between calls; call .eval() on it, or reset the state in the function"
         )
-    if not alike(first, both[:1], BESIDE):
+    if not alike(first, both[:1], BATCH_TOLERANCE):
         raise UserError(
             f"{model.name} gives a clip other features beside another clip: batch normalisation in training mode? "
             "call .eval() on it"

@@ -1,10 +1,10 @@
 """Probes of frozen features: which skill a video shows, and which direction given the skill.
 
-Features ``(rounds, skills, 2, width)`` are of rounds of videos; the last two axes but one are a skill's video played
-backwards and as drawn. Every other round trains the probe, the others test it. A video and its reverse are in one
-round, so they are never on both sides. The strength of the penalty is chosen within the training rounds alone, by the
-log loss on a third of them. (Cross-validation would test all videos, but without anything to read its accuracies vary
-1.28 times as much as those of as many independent videos, so their intervals would be wrong.)
+Features have the shape ``(rounds, skills, 2, width)``; the third axis is a video played backwards and as drawn. Every
+other round trains the probe, the rest test it, so a video and its reverse are never on both sides. The penalty is
+chosen within the training rounds, by the log loss on a third of them. (Cross-validation would test on all videos. But
+where features tell nothing, its accuracies vary 1.28 times as much as those of as many independent videos, so their
+intervals would be wrong.)
 """
 
 import warnings
@@ -16,30 +16,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEWEST_ROUNDS = 4
-HELD_OUT = 3  # one of so many training rounds chooses the penalty
-STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # inverse of the penalty, from strong to weak
-MOST_STEPS = 1000  # steps of the solver
-Floats = NDArray[np.float64]
+HELD_OUT = 3  # one in three training rounds is held out to choose the penalty
+STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # inverses of the penalty, the strongest penalty first
+SOLVER_STEPS = 1000  # steps of the solver
+FeatureArray = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Hits:
-    """Whether each test video is right, by test rounds, skills and directions: ``(rounds, skills, 2)``."""
+class ProbeHits:
+    """Whether each test video is right; both arrays have the shape ``(test rounds, skills, 2)``."""
 
     recognised: Bools
     direction: Bools
 
 
-def linear_hits(features: NDArray[np.floating]) -> Hits:
-    """Return what logistic regression reads in features ``(rounds, skills, 2, width)``.
+def linear_hits(features: NDArray[np.floating]) -> ProbeHits:
+    """Train logistic regressions on features ``(rounds, skills, 2, width)``; return which test videos are right.
 
-    *Recognised* is a classifier of the skills. *Direction* is a classifier of the two directions for each skill, which
-    is tested on all videos of the skill, recognised or not; all of them share one penalty.
+    *Recognised* is by one classifier of the skills. *Direction* is by one classifier of the two directions for each
+    skill, tested on all videos of that skill, recognised or not; these classifiers share one penalty.
     """
     tested = is_tested(len(features))
     x = _scaled(features.astype(np.float64), ~tested)
-    return Hits(_recognised(x[~tested], x[tested]), _directed(x[~tested], x[tested]))
+    return ProbeHits(_recognised(x[~tested], x[tested]), _directed(x[~tested], x[tested]))
 
 
 def is_tested(rounds: int) -> Bools:
@@ -47,10 +47,10 @@ def is_tested(rounds: int) -> Bools:
     return np.arange(rounds) % 2 == 1
 
 
-def _scaled(features: Floats, trained: Bools) -> Floats:
-    """Standardise by the training videos; if there are fewer videos than features, turn them into few coordinates.
+def _scaled(features: FeatureArray, trained: Bools) -> FeatureArray:
+    """Standardise by the training videos; if there are fewer videos than features, reduce to a coordinate a video.
 
-    The coordinates have the videos' inner products, so a penalised linear classifier of them is the same.
+    The reduction keeps the inner products of the videos, and with them every penalised linear classifier.
     """
     from sklearn.preprocessing import StandardScaler  # imported late: it takes a second
 
@@ -65,10 +65,10 @@ def _scaled(features: Floats, trained: Bools) -> Floats:
     return scaled.reshape(*shape[:-1], -1)
 
 
-def _recognised(trained: Floats, tested: Floats) -> Bools:
+def _recognised(trained: FeatureArray, tested: FeatureArray) -> Bools:
     """Return whether the skill of each tested video is named; arguments ``(rounds, skills, 2, width)``."""
 
-    def loss(fitted: Floats, held_out: Floats, strength: float) -> float:
+    def loss(fitted: FeatureArray, held_out: FeatureArray, strength: float) -> float:
         model = _fit(_rows(fitted), _skill_of(fitted), strength)
         scores = model.predict_log_proba(_rows(held_out))
         labels = _skill_of(held_out)
@@ -81,10 +81,10 @@ def _recognised(trained: Floats, tested: Floats) -> Bools:
     return hits.reshape(tested.shape[:-1])
 
 
-def _directed(trained: Floats, tested: Floats) -> Bools:
+def _directed(trained: FeatureArray, tested: FeatureArray) -> Bools:
     """Return whether the direction of each tested video is named, given its skill."""
 
-    def loss(fitted: Floats, held_out: Floats, strength: float) -> float:
+    def loss(fitted: FeatureArray, held_out: FeatureArray, strength: float) -> float:
         total = 0.0
         for number in range(fitted.shape[1]):
             model = _fit(_rows(fitted[:, number]), _way_of(fitted[:, number]), strength)
@@ -102,30 +102,30 @@ def _directed(trained: Floats, tested: Floats) -> Bools:
     return hits
 
 
-def _strength(trained: Floats, loss: Callable[[Floats, Floats, float], float]) -> float:
-    """Return the strength with the lowest loss on the held-out training rounds; of equal ones the strongest penalty."""
+def _strength(trained: FeatureArray, loss: Callable[[FeatureArray, FeatureArray, float], float]) -> float:
+    """Return the strength with the lowest loss on the held-out training rounds; ties go to the stronger penalty."""
     held_out = np.arange(len(trained)) % HELD_OUT == 0
     losses = [loss(trained[~held_out], trained[held_out], strength) for strength in STRENGTHS]
     return STRENGTHS[int(np.argmin(losses))]
 
 
-def _fit(x: Floats, labels: NDArray[np.intp], strength: float) -> Any:
+def _fit(x: FeatureArray, labels: NDArray[np.intp], strength: float) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a weak penalty may need more steps; the held-out rounds judge it
-        return LogisticRegression(C=strength, max_iter=MOST_STEPS).fit(x, labels)
+        return LogisticRegression(C=strength, max_iter=SOLVER_STEPS).fit(x, labels)
 
 
-def _rows(x: Floats) -> Floats:
+def _rows(x: FeatureArray) -> FeatureArray:
     return x.reshape(-1, x.shape[-1])
 
 
-def _skill_of(x: Floats) -> NDArray[np.intp]:
+def _skill_of(x: FeatureArray) -> NDArray[np.intp]:
     """Return the skill of every row of ``(rounds, skills, 2, width)``."""
     return np.broadcast_to(np.arange(x.shape[1])[:, None], x.shape[:-1]).reshape(-1)
 
 
-def _way_of(x: Floats) -> NDArray[np.intp]:
+def _way_of(x: FeatureArray) -> NDArray[np.intp]:
     """Return the direction of every row of ``(rounds, 2, width)``: 0 backwards, 1 as drawn."""
     return np.broadcast_to(np.arange(x.shape[1]), x.shape[:-1]).reshape(-1)

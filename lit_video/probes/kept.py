@@ -1,4 +1,4 @@
-"""Features of rounds of videos, kept on disk; damaged files and those of a model that has changed are written again."""
+"""Features of rounds of videos, kept on disk; written again if a file is damaged or the model has changed."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from lit_video.errors import UserError
-from lit_video.probes.frozen import BESIDE, FrozenModel, alike, checked_batch
+from lit_video.probes.frozen import BATCH_TOLERANCE, FrozenModel, alike, checked_batch
 from lit_video.probes.videos import ProbeVideos
 from lit_video.utils.files import data_folder, write_atomically, write_bytes
 from lit_video.utils.parallel import with_progress
@@ -26,10 +26,10 @@ from lit_video.video.seeding import digest
 
 _logger = logging.getLogger(__name__)
 
-VERSION = 1  # increment whenever features or small frames of the same model and videos would be others
+FEATURES_VERSION = 1  # increment whenever the same model and videos would give other features or small frames
 TOGETHER = 8  # clips of a call
-UNLIKE = [0, 2]  # numbers in a round of the clips that check a model
-PLANS = "plans.json"  # number of rounds by the minutes that were asked for
+UNLIKE = [0, 2]  # two clips of a round that check a model; of two skills, because a pair has equal statistics
+PLANS = "plans.json"  # for each number of minutes that was asked for, the number of rounds
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Round:
 
 @dataclass
 class KeptFeatures:
-    """Folder of the features of a model, a file for each round of videos; its name is a digest of both."""
+    """Folder with a model's features, a file for each round; its name holds a digest of the model and the videos."""
 
     model: FrozenModel
     videos: ProbeVideos
@@ -50,24 +50,26 @@ class KeptFeatures:
 
     def __post_init__(self) -> None:
         """Find the folder."""
-        key = digest(VERSION, self.model.digest, self.model.clip.key, self.model.what, self.videos.key)
+        key = digest(FEATURES_VERSION, self.model.digest, self.model.clip.key, self.model.what, self.videos.key)
         name = re.sub(r"[^\w.-]+", "_", self.model.name)[-60:]
         self.folder = self.root / f"{name}-{key:016x}"
         self._together = TOGETHER
 
     def check(self) -> float:
-        """Check the model on two clips; drop kept features that are no longer its own; return the seconds of a clip.
+        """Check the model on two clips, delete kept features that it no longer gives, and return the seconds of a clip.
 
         Raises:
             UserError: the model fails, or its features change from call to call.
         """
-        clips = self.videos.round(0)[UNLIKE]  # clips of two skills: a pair has equal statistics
+        clips = self.videos.round(0)[UNLIKE]
         began = time.perf_counter()
         self._together, features = checked_batch(self.model, clips, TOGETHER)
         seconds = (time.perf_counter() - began) / 4  # clips of three calls: one, two, one
 
         kept = self._read(0)
-        if kept is not None and not alike(torch.as_tensor(kept.features[UNLIKE]).float(), features.float(), BESIDE):
+        if kept is not None and not alike(
+            torch.as_tensor(kept.features[UNLIKE]).float(), features.float(), BATCH_TOLERANCE
+        ):
             _logger.info(f"{self.folder}: features of another model, which are made again")
             self._forget()
         return seconds
@@ -87,11 +89,11 @@ class KeptFeatures:
         write_atomically(self.folder / PLANS, json.dumps(plans | {f"{minutes:g}": rounds}) + "\n")
 
     def missing(self, rounds: int) -> list[int]:
-        """Return the rounds whose features are not kept, or damaged."""
+        """Return the rounds whose file is missing or damaged."""
         return [number for number in range(rounds) if self._read(number) is None]
 
     def complete(self, rounds: list[int]) -> None:
-        """Write the features of rounds, with the time left, while others wait."""
+        """Write the features of rounds and show the time that is left; another process waits until they are written."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(self.folder / "lock"):
             for _ in with_progress(self._written(rounds), len(rounds), "rounds of videos"):
@@ -107,11 +109,12 @@ class KeptFeatures:
         skills = len(self.videos.skills)
         kept = []
         for number in range(rounds):
-            found = self._read(number)
-            assert found is not None, number
-            kept.append(found)
-        features = np.stack([each.features for each in kept])
-        small = np.stack([each.small_frames for each in kept])
+            one_round = self._read(number)
+            assert one_round is not None, number
+            kept.append(one_round)
+
+        features = np.stack([one_round.features for one_round in kept])
+        small = np.stack([one_round.small_frames for one_round in kept])
         return Round(
             features.reshape(rounds, skills, 2, *features.shape[2:]),
             small.reshape(rounds, skills, 2, -1),
@@ -135,12 +138,12 @@ class KeptFeatures:
         write_bytes(self._file(number), content.getvalue())
 
     def _read(self, number: int) -> Round | None:
-        """Return a round; ``None`` if its file is missing, or damaged by its checksums."""
+        """Return a round; ``None`` if its file is missing, or if a checksum shows that it is damaged."""
         with suppress(OSError, ValueError, EOFError, KeyError, BadZipFile):
             with np.load(self._file(number)) as content:
-                found = Round(content["features"], content["small_frames"])
-            if len(found.features) == len(found.small_frames) == self.videos.in_a_round:
-                return found
+                one_round = Round(content["features"], content["small_frames"])
+            if len(one_round.features) == len(one_round.small_frames) == self.videos.in_a_round:
+                return one_round
         return None
 
     def _file(self, number: int) -> Path:
@@ -153,7 +156,7 @@ class KeptFeatures:
 
 
 def _halved(tokens: NDArray[np.floating], name: str) -> NDArray[np.float16]:
-    """Return tokens in float16; refuse values that it lacks."""
+    """Return tokens in float16; refuse values beyond its range."""
     halved = tokens.astype(np.float16)
     if not np.isfinite(halved).all():
         raise UserError(

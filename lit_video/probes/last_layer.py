@@ -10,7 +10,7 @@ LAYERS = (nn.Linear, nn.Conv3d)
 
 
 def last_layer(network: nn.Module, name: str) -> nn.Module:
-    """Return the last linear or convolution layer of a network, in the order of its parts."""
+    """Return the last linear or convolution layer of a network, in the order in which its parts are defined."""
     layers = [module for module in network.modules() if isinstance(module, LAYERS)]
     if not layers:
         raise UserError(f"{name} has no linear layer at its end; give a function from clips to features")
@@ -18,11 +18,11 @@ def last_layer(network: nn.Module, name: str) -> nn.Module:
 
 
 def reading_inputs(network: nn.Module, layer: nn.Module) -> Callable[[Tensor], Tensor]:
-    """Return a function from clips to the inputs of a layer, averaged over all axes but the batch and the width."""
+    """Return a function from clips to a layer's input, averaged over all axes but the batch and the channels."""
     inputs: list[Tensor] = []
 
-    def keep(module: nn.Module, given: tuple[Tensor, ...]) -> None:
-        x = given[0]
+    def keep(module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
+        x = arguments[0]
         if isinstance(module, nn.Conv3d):
             x = x.flatten(2).mean(2)
         elif x.ndim > 2:

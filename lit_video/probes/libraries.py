@@ -1,4 +1,4 @@
-"""Models of torchvision, timm and transformers, and programs that were exported, as frozen models."""
+"""Frozen models from torchvision, timm, transformers and exported programs."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lit_video.errors import UserError, one_line
 from lit_video.probes.clip_format import clip_format
-from lit_video.probes.frozen import Asked, FrozenModel
+from lit_video.probes.frozen import FrozenModel, ModelOptions
 from lit_video.probes.last_layer import last_layer, reading_inputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.text import did_you_mean
@@ -23,16 +23,16 @@ from lit_video.weights.reading import StoredWeights
 from lit_video.weights.settings import channel_pixels
 
 VIDEOS = "torchvision:"  # prefix of torchvision's video models
-IMAGE_FRAMES = 16  # frames of a clip for an image model, whose features are averaged
+IMAGE_FRAMES = 16  # frames of a clip for an image model, which reads each frame; the features are averaged
 PROGRAMS = (".pt2", ".onnx")
-CLASSIFIER = "the input of its last layer"
+CLASSIFIER_INPUT = "the input of its last layer"
 
 
-def of_torchvision(source: str, asked: Asked) -> FrozenModel:
-    """Return a video model of torchvision; size, frames and pixels are those of its published weights.
+def of_torchvision(source: str, options: ModelOptions) -> FrozenModel:
+    """Return a video model of torchvision, with the clips for which its published weights were trained.
 
     Raises:
-        UserError: there is no such model, or its weights are not here and cannot be downloaded.
+        UserError: there is no such model, or its weights are neither on this machine nor can be downloaded.
     """
     from torchvision.models import get_model, get_model_weights, list_models, video
 
@@ -44,45 +44,45 @@ def of_torchvision(source: str, asked: Asked) -> FrozenModel:
     published = get_model_weights(name).DEFAULT
     transform = published.transforms()
     frames = re.search(r"clip_len=(\d+)", published.meta["_docs"])
-    known = {
+    own = {
         "num_frames": int(frames[1]) if frames else None,
         "image_size": tuple(transform.crop_size),
         "mean": tuple(transform.mean),
         "std": tuple(transform.std),
     }
-    clip = clip_format(source, asked.clip, known, "torchvision's published weights")
+    clip = clip_format(source, options.clip, own, origin="torchvision's published weights")
 
-    with _starting(source, asked):
-        model = get_model(name, weights=None if asked.random_weights else published)
-    return _reading(model, source, asked, clip=clip)
+    with _starting(source, options):
+        model = get_model(name, weights=None if options.random_weights else published)
+    return _reading(model, source, options, clip=clip)
 
 
-def of_timm(source: str, asked: Asked) -> FrozenModel:
-    """Return an image model of timm whose features are averaged over the frames of a clip."""
+def of_timm(source: str, options: ModelOptions) -> FrozenModel:
+    """Return an image model of timm that reads each frame of a clip; the features are averaged over the frames."""
     import timm
     from timm.data.config import resolve_model_data_config
 
     name = source.removeprefix(IMAGES)
     if not timm.is_model(name):
         raise UserError(f"{source}: no model of timm{did_you_mean(name, timm.list_models())}")
-    with _starting(source, asked):
-        model = timm.create_model(name, pretrained=not asked.random_weights, num_classes=0)
+    with _starting(source, options):
+        model = timm.create_model(name, pretrained=not options.random_weights, num_classes=0)
 
-    own = resolve_model_data_config(model)  # type: ignore[no-untyped-call]
-    known = {
+    config = resolve_model_data_config(model)  # type: ignore[no-untyped-call]
+    own = {
         "num_frames": IMAGE_FRAMES,
-        "image_size": tuple(own["input_size"][1:]),
-        "mean": tuple(own["mean"]),
-        "std": tuple(own["std"]),
+        "image_size": tuple(config["input_size"][1:]),
+        "mean": tuple(config["mean"]),
+        "std": tuple(config["std"]),
     }
-    clip = clip_format(source, asked.clip, known, "timm's configuration; any number of frames is averaged")
-    module = model.to(choose_device(asked.device)).eval()
+    clip = clip_format(source, options.clip, own, origin="timm's configuration; any number of frames is averaged")
+    module = model.to(choose_device(options.device)).eval()
 
     def read(clips: Tensor) -> Tensor:
         frames = clips.transpose(1, 2)
         return module(frames.flatten(0, 1)).unflatten(0, frames.shape[:2]).mean(1)
 
-    _refuse_tokens(source, asked)
+    _refuse_tokens(source, options)
     return FrozenModel(source, read, clip, what="its features, averaged over frames", module=module)
 
 
@@ -91,8 +91,10 @@ def is_hugging_face(folder: Path) -> bool:
     return folder.is_dir() and "model_type" in _content(folder / "config.json")
 
 
-def of_hugging_face(folder: Path, asked: Asked) -> FrozenModel:
-    """Return a video model of a folder in the form of transformers; nothing is downloaded, no code of it is run.
+def of_hugging_face(folder: Path, options: ModelOptions) -> FrozenModel:
+    """Return the video model in a folder that transformers saved.
+
+    Nothing is downloaded, and no code in the folder is run.
 
     Raises:
         UserError: transformers is not installed, the model is no video model, or weights are missing.
@@ -101,17 +103,17 @@ def of_hugging_face(folder: Path, asked: Asked) -> FrozenModel:
     config = _content(folder / "config.json")
     preprocessor = _content(folder / "preprocessor_config.json")
     pixels = channel_pixels(StoredWeights({}, preprocessor=dict(preprocessor))) if preprocessor else None
-    known: dict[str, Any] = {"num_frames": config.get("num_frames"), "image_size": config.get("image_size")}
+    own: dict[str, Any] = {"num_frames": config.get("num_frames"), "image_size": config.get("image_size")}
     if pixels:
-        known |= {"mean": tuple(pixels[0]), "std": tuple(pixels[1])}
-    clip = clip_format(name, asked.clip, known, "its config.json and preprocessor_config.json")
+        own |= {"mean": tuple(pixels[0]), "std": tuple(pixels[1])}
+    clip = clip_format(name, options.clip, own, origin="its config.json and preprocessor_config.json")
 
     try:
         from transformers import AutoConfig, AutoModelForVideoClassification
     except ImportError:
         raise UserError(f"{name} needs transformers, which is not installed: pip install transformers") from None
-    with _starting(name, asked):
-        if asked.random_weights:
+    with _starting(name, options):
+        if options.random_weights:
             settings = AutoConfig.from_pretrained(folder, local_files_only=True)
             model = AutoModelForVideoClassification.from_config(settings)  # type: ignore[no-untyped-call]
         else:
@@ -120,9 +122,9 @@ def of_hugging_face(folder: Path, asked: Asked) -> FrozenModel:
             )
             _refuse_missing(name, loaded["missing_keys"])
 
-    module = model.to(choose_device(asked.device)).eval()
+    module = model.to(choose_device(options.device)).eval()
     layer = last_layer(module, name)
-    if asked.tokens:
+    if options.tokens:
         base = module.base_model
         return FrozenModel(
             name,
@@ -138,25 +140,25 @@ def of_hugging_face(folder: Path, asked: Asked) -> FrozenModel:
         def forward(self, clips: Tensor) -> object:
             return module(pixel_values=clips.transpose(1, 2))
 
-    return FrozenModel(name, reading_inputs(FramesFirst(), layer), clip, what=CLASSIFIER, module=module)
+    return FrozenModel(name, reading_inputs(FramesFirst(), layer), clip, what=CLASSIFIER_INPUT, module=module)
 
 
 def _refuse_missing(name: str, missing: Any) -> None:
-    """Refuse a folder without the weights of layers before the classifier."""
+    """Refuse a folder that lacks weights other than the classifier's."""
     before = sorted(key for key in missing if not key.startswith(("classifier.", "fc_norm.")))
     if before:
         raise UserError(f"{name} lacks {len(before)} weights, such as {before[0]}: it is not a complete model")
 
 
-def of_program(path: Path, asked: Asked) -> FrozenModel:
-    """Return an exported program, by the command ``export`` or by torch.export, whose logits are the features."""
+def of_program(path: Path, options: ModelOptions) -> FrozenModel:
+    """Return a program that ``lit_video export`` or torch.export wrote; its logits are taken as features."""
     name = str(path)
-    _refuse_tokens(name, asked)
-    if asked.random_weights:
+    _refuse_tokens(name, options)
+    if options.random_weights:
         raise UserError(f"{name}: a program has its weights; random ones need the model's code")
 
-    settings = _content(path.with_name(EXPORTED)).get("data") or {}
-    clip = clip_format(name, asked.clip, settings, f"{EXPORTED} beside it", channels=settings.get("channels", "rgb"))
+    own = _content(path.with_name(EXPORTED)).get("data") or {}
+    clip = clip_format(name, options.clip, own, origin=f"{EXPORTED} beside it", channels=own.get("channels", "rgb"))
     what = "its logits, since a program gives no features"
     try:
         if path.suffix == ".onnx":
@@ -179,21 +181,23 @@ def _onnx(path: Path) -> Callable[[Tensor], Tensor]:
     return read
 
 
-def _reading(model: nn.Module, source: str, asked: Asked, *, clip: Any) -> FrozenModel:
-    _refuse_tokens(source, asked)
-    module = model.to(choose_device(asked.device)).eval()
-    return FrozenModel(source, reading_inputs(module, last_layer(module, source)), clip, what=CLASSIFIER, module=module)
+def _reading(model: nn.Module, source: str, options: ModelOptions, *, clip: Any) -> FrozenModel:
+    _refuse_tokens(source, options)
+    module = model.to(choose_device(options.device)).eval()
+    return FrozenModel(
+        source, reading_inputs(module, last_layer(module, source)), clip, what=CLASSIFIER_INPUT, module=module
+    )
 
 
-def _refuse_tokens(name: str, asked: Asked) -> None:
-    if asked.tokens:
+def _refuse_tokens(name: str, options: ModelOptions) -> None:
+    if options.tokens:
         raise UserError(f"{name}: its tokens are not known; in Python, give a function from clips to (B, N, D)")
 
 
 @contextmanager
-def _starting(name: str, asked: Asked) -> Any:
-    """Seed random weights in a block; describe weights that cannot be had in one line."""
-    with seeded("weights", asked.seed):
+def _starting(name: str, options: ModelOptions) -> Any:
+    """Seed random weights in a block; turn any failure to read weights into one line for the user."""
+    with seeded("weights", options.seed):
         try:
             yield
         except UserError:

@@ -1,4 +1,4 @@
-"""Measurement of a frozen model: probes of its features, by skill, beside floors."""
+"""Measurement of a frozen model: accuracies of probes of its features for each skill, beside floors."""
 
 import logging
 import time
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lit_video.probes.attentive import attentive_hits
 from lit_video.probes.budget import resolved, rounds_for
 from lit_video.probes.frozen import FrozenModel
-from lit_video.probes.heads import Bools, Hits, linear_hits
+from lit_video.probes.heads import Bools, ProbeHits, linear_hits
 from lit_video.probes.kept import KeptFeatures
 from lit_video.probes.videos import ProbeVideos
 from lit_video.tables.statistics import LEVEL, Interval, accuracy_interval, chance_of_share, holm_adjusted
@@ -25,12 +25,12 @@ class SkillSeen:
     """Accuracies of a probe for one skill, in percent of test videos, with 95 % intervals."""
 
     name: str
-    kind: str  # when: which event came first; change: how neighbouring states differ
+    kind: str  # sign of the direction; when: which event came first; change: how neighbouring states differ
     recognised: Interval
     direction: Interval
-    chance: float  # p-value of a direction of 50 % or less, after Holm's correction over the skills
-    pixels: Interval  # direction that the same probe reads in small frames
-    sum_bound: float | None  # highest direction of a sum over frames at known times; None if unknown
+    chance: float  # p-value of the hypothesis that direction is 50 % or less, after Holm's correction over the skills
+    pixels: Interval  # direction by the same probe from the pixels of small frames
+    sum_bound: float | None  # highest direction that a sum over frames can reach; None if unknown
 
     @property
     def is_seen(self) -> bool:
@@ -39,13 +39,13 @@ class SkillSeen:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ProbeAccuracies:
     """Accuracies of a probe for all skills."""
 
     skills: Sequence[SkillSeen]
     recognised: Interval  # over all skills
     direction: Interval
-    pixels_recognised: Interval  # recognised in small frames, over all skills
+    pixels_recognised: Interval  # from the pixels of small frames, over all skills
     pixels_direction: Interval
     rounds: int  # pairs of each skill; half of them train the probe
     steps: int  # steps of a turn
@@ -54,17 +54,19 @@ class Measured:
     folder: Path  # kept features
 
 
-def measure(model: FrozenModel, *, seed: int = 0, minutes: float | None = None, pairs: int | None = None) -> Measured:
+def probe_skills(
+    model: FrozenModel, *, seed: int = 0, minutes: float | None = None, pairs: int | None = None
+) -> ProbeAccuracies:
     """Probe a frozen model on the temporal skills.
 
     Args:
         model: the model, see :func:`~lit_video.probes.loading.frozen_model`.
         seed: seed of the videos.
-        minutes: time for the features; ``None`` for ``MINUTES``, or longer if the least takes longer.
-        pairs: number of pairs of each skill in place of minutes.
+        minutes: time for the features; ``None`` for ``DEFAULT_MINUTES``, or as long as the fewest rounds take.
+        pairs: number of pairs of each skill, in place of minutes.
 
     Raises:
-        UserError: the model fails, gives no features, or gives other features at a second call.
+        UserError: the model fails, gives no features, or gives other features for the same clip at a second call.
     """
     videos = ProbeVideos(model.clip.num_frames, model.clip.image_size, seed)
     kept = KeptFeatures(model, videos)
@@ -73,12 +75,12 @@ def measure(model: FrozenModel, *, seed: int = 0, minutes: float | None = None, 
         rounds, missing, seconds_of_round = _planned(kept, minutes, pairs, seconds=seconds)
         kept.complete(missing)
 
-    found = kept.read(rounds)
-    has_tokens = found.features.ndim == 5
+    features = kept.read(rounds)
+    has_tokens = features.features.ndim == 5
     probe = attentive_hits if has_tokens else linear_hits
-    hits = probe(found.features)
-    pixels = linear_hits(found.small_frames)
-    return Measured(
+    hits = probe(features.features)
+    pixels = linear_hits(features.small_frames)
+    return ProbeAccuracies(
         _by_skill(videos, hits, pixels),
         recognised=_share(hits.recognised),
         direction=_share(hits.direction),
@@ -95,7 +97,7 @@ def measure(model: FrozenModel, *, seed: int = 0, minutes: float | None = None, 
 def _planned(
     kept: KeptFeatures, minutes: float | None, pairs: int | None, *, seconds: float
 ) -> tuple[int, list[int], float | None]:
-    """Return the number of rounds, those without kept features, and the seconds of a round if one was made."""
+    """Return the number of rounds, the rounds to make, and the seconds of a round, ``None`` if none was timed."""
     in_a_round = kept.videos.in_a_round
     if pairs is not None:
         return pairs, kept.missing(pairs), seconds * in_a_round
@@ -119,26 +121,29 @@ def _planned(
     return rounds, kept.missing(rounds), seconds_of_round
 
 
-def _by_skill(videos: ProbeVideos, hits: Hits, pixels: Hits) -> list[SkillSeen]:
+def _by_skill(videos: ProbeVideos, hits: ProbeHits, pixels: ProbeHits) -> list[SkillSeen]:
     directions = [_share(hits.direction[:, number]) for number in range(len(videos.skills))]
     chances = holm_adjusted([_chance(hits.direction[:, number]) for number in range(len(videos.skills))])
     bounds = videos.sum_bounds()
     return [
         SkillSeen(
-            each.name,
-            each.kind,
+            skill.name,
+            skill.kind,
             recognised=_share(hits.recognised[:, number]),
             direction=directions[number],
             chance=chances[number],
             pixels=_share(pixels.direction[:, number]),
             sum_bound=bounds[number],
         )
-        for number, each in enumerate(videos.skills)
+        for number, skill in enumerate(videos.skills)
     ]
 
 
 def _share(hits: Bools) -> Interval:
-    """Return the share of hits ``(..., 2)`` with its interval; the last axis is a video and its reverse, one draw."""
+    """Return the share of hits ``(..., 2)`` with its interval.
+
+    A video and its reverse, the last axis, count as one draw.
+    """
     return accuracy_interval(hits.reshape(-1), groups=_pairs(hits))
 
 

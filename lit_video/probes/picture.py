@@ -4,7 +4,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from lit_video.probes.measure import Measured
+from lit_video.probes.measure import ProbeAccuracies
 from lit_video.tables.statistics import Interval
 from lit_video.utils.colours import LIGHT
 from lit_video.utils.figures import short
@@ -12,7 +12,7 @@ from lit_video.utils.figures import short
 BLIND = 50.0  # direction in percent without comparing frames
 
 
-def figure_of(title: str, measured: Measured) -> Figure:
+def figure_of(title: str, measured: ProbeAccuracies) -> Figure:
     """Draw a line for each skill, in two panels: recognised and direction."""
     skills = measured.skills
     figure = Figure(figsize=(10, 0.42 * len(skills) + 2.0), layout="constrained")
@@ -20,13 +20,13 @@ def figure_of(title: str, measured: Measured) -> Figure:
     heights = [len(skills) - number for number in range(len(skills))]
 
     for height, skill in zip(heights, skills, strict=True):
-        _draw(left, height, skill.recognised, LIGHT["s0"])
-        _draw(right, height, skill.direction, LIGHT["s0"] if skill.is_seen else LIGHT["quiet"])
+        _draw(left, height, skill.recognised, colour=LIGHT["s0"])
+        _draw(right, height, skill.direction, colour=LIGHT["s0"] if skill.is_seen else LIGHT["quiet"])
         right.plot(skill.pixels.value, height, "x", color=LIGHT["s1"], markersize=6)
         if skill.sum_bound is not None:
             right.plot(skill.sum_bound, height, "|", color=LIGHT["s3"], markersize=11)
-    _draw(left, 0, measured.recognised, LIGHT["ink"])
-    _draw(right, 0, measured.direction, LIGHT["ink"])
+    _draw(left, 0, measured.recognised, colour=LIGHT["ink"])
+    _draw(right, 0, measured.direction, colour=LIGHT["ink"])
     right.plot(measured.pixels_direction.value, 0, "x", color=LIGHT["s1"], markersize=6)
     left.plot(measured.pixels_recognised.value, 0, "x", color=LIGHT["s1"], markersize=6)
 
@@ -50,6 +50,6 @@ def figure_of(title: str, measured: Measured) -> Figure:
     return figure
 
 
-def _draw(axes: Any, height: float, interval: Interval, colour: str) -> None:
+def _draw(axes: Any, height: float, interval: Interval, *, colour: str) -> None:
     axes.plot([interval.low, interval.high], [height, height], color=colour, linewidth=1.5)
     axes.plot(interval.value, height, "o", color=colour, markersize=5)

@@ -1,4 +1,4 @@
-"""Videos of a probe: pairs of a film and its reverse, drawn at the model's own size, kept nowhere."""
+"""Videos of a probe: pairs of a film and its reverse, drawn at the model's own size and never written to disk."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torchvision.transforms.v2 import functional as F
 
-from lit_video.datamodules.films import Skill, skill
+from lit_video.datamodules.films import Skill, find_skill
 from lit_video.datamodules.floors import sum_ceiling
 from lit_video.datamodules.temporal_skills import VERSION, DrawnPair, first_steps
 from lit_video.video.seeding import digest
 
-# the skills of experiments/scale/profile.yaml; short clips show some of them
-SKILLS = (
+# the skills of experiments/scale/profile.yaml; short clips leave out those whose turn is longer than the clip
+PROBED_SKILLS = (
     "drift",
     "zoom",
     "rotation",
@@ -30,17 +30,17 @@ SKILLS = (
     "order5",
     "order7",
 )
-MOST_STEPS = 16  # steps of a turn; clips of more frames show each step several times
+MOST_STEPS_SHOWN = 16  # most steps of a turn; clips of more frames show each step several times
 FEWEST_STEPS = 4
 DIFFICULTY = 0.4  # difficulty of the training videos of experiments/scale/profile.yaml
-SMALLEST = 16  # side in pixels of the pictures that are drawn; smaller clips are made from them
-SPLIT = "probe"  # part of every seed: no split of a data set has these videos
-GRID = 8  # rows and columns of the small frames whose pixels are a floor
+SMALLEST = 16  # least side in pixels at which pictures are drawn; for smaller clips they are resized
+PROBE_SPLIT = "probe"  # goes into every seed, so that no split of a data set has these videos
+SMALL_SIDE = 8  # side in pixels of the small frames; a probe of their pixels is the floor for the model's features
 
 
 def steps_of(num_frames: int) -> int:
-    """Return the steps of a turn that clips show: a divisor of the frames, from 4 to 16 where there is one."""
-    for steps in range(min(num_frames, MOST_STEPS), FEWEST_STEPS - 1, -1):
+    """Return the steps of a turn that clips show: the largest divisor of the frames from 4 to 16, else all frames."""
+    for steps in range(min(num_frames, MOST_STEPS_SHOWN), FEWEST_STEPS - 1, -1):
         if num_frames % steps == 0:
             return steps
     return num_frames
@@ -48,10 +48,10 @@ def steps_of(num_frames: int) -> int:
 
 @dataclass(frozen=True)
 class ProbeVideos:
-    """Rounds of videos: a round has one pair of every skill, first played backwards, then as drawn.
+    """Rounds of videos: a round has one pair of every skill, the video played backwards, then as drawn.
 
-    Films are those of :class:`~lit_video.datamodules.TemporalSkills`, on a circle of time: within a pair, and over
-    the first steps, no single frame at a known time shows the direction.
+    The films are drawn as in :class:`~lit_video.datamodules.TemporalSkills`, on a circle of time: a film begins at any
+    step of its turn, so that no single frame shows the direction, even at a known time.
     """
 
     num_frames: int
@@ -66,8 +66,8 @@ class ProbeVideos:
     @cached_property
     def skills(self) -> tuple[Skill, ...]:
         """Skills whose turns are no longer than the clips."""
-        named = [skill(name) for name in SKILLS]
-        return tuple(each for each in named if each.shortest <= self.steps)
+        named = [find_skill(name) for name in PROBED_SKILLS]
+        return tuple(skill for skill in named if skill.shortest <= self.steps)
 
     @property
     def in_a_round(self) -> int:
@@ -77,31 +77,34 @@ class ProbeVideos:
     @property
     def key(self) -> tuple[object, ...]:
         """Values that determine the pictures."""
-        names = ",".join(each.name for each in self.skills)
+        names = ",".join(skill.name for skill in self.skills)
         return VERSION, names, self.num_frames, self.image_size, DIFFICULTY, self.seed
 
     def sum_bounds(self) -> list[float | None]:
-        """Return for each skill the highest direction of a sum over frames at known times; ``None`` if unknown."""
-        return [sum_ceiling(each, self.steps) for each in self.skills]
+        """Return for each skill the highest accuracy of the direction, in percent, that a sum over frames can reach.
+
+        The sum may weigh each frame by its time; ``None`` where the bound is unknown.
+        """
+        return [sum_ceiling(skill, self.steps) for skill in self.skills]
 
     def round(self, number: int) -> Tensor:
         """Draw a round: uint8 ``(2 * skills, frames, 3, height, width)``."""
         clips: list[NDArray[np.uint8]] = []
-        for each in self.skills:
-            frames = self._pair(each, number)
+        for skill in self.skills:
+            frames = self._pair(skill, number)
             clips += [frames[::-1], frames]
         return self._resized(torch.from_numpy(np.stack(clips)).permute(0, 1, 4, 2, 3))
 
-    def _pair(self, named: Skill, number: int) -> NDArray[np.uint8]:
+    def _pair(self, skill: Skill, number: int) -> NDArray[np.uint8]:
         """Draw the forward video of a skill's pair."""
-        # the training and the test rounds have strata of their own: with common ones, a test would begin where no
-        # training film does, and a probe that remembers beginnings would fall below 50
+        # Draw the first steps of training and of test rounds apart: drawn together, evenly over the turn, a test film
+        # would begin where no training film does, and a probe that remembers beginnings would fall below 50 %
         part = number % 2
-        start = digest(VERSION, self.seed, SPLIT, named.name, part)
+        start = digest(VERSION, self.seed, PROBE_SPLIT, skill.name, part)
         index = number // 2
         pair = DrawnPair(
-            named,
-            seed=digest(VERSION, self.seed, SPLIT, named.name, part, index),
+            skill,
+            seed=digest(VERSION, self.seed, PROBE_SPLIT, skill.name, part, index),
             first=first_steps(index + 1, self.steps, start)[index],
             difficulty=DIFFICULTY,
             paths=(Path(), Path()),
@@ -116,6 +119,6 @@ class ProbeVideos:
         return flat.unflatten(0, clips.shape[:2])
 
     def small_frames(self, clips: Tensor) -> Tensor:
-        """Return a frame of each step as few grey pixels from 0 to 1: ``(clips, steps * GRID * GRID)``."""
+        """Return small grey frames, one of each step, from 0 to 1: ``(clips, steps * SMALL_SIDE * SMALL_SIDE)``."""
         grey = clips[:, :: self.num_frames // self.steps].float().mean(2) / 255
-        return F.resize(grey, [GRID, GRID], antialias=True).flatten(1)
+        return F.resize(grey, [SMALL_SIDE, SMALL_SIDE], antialias=True).flatten(1)

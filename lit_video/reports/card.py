@@ -115,7 +115,7 @@ def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
 
 
 def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:
-    """Return lines: accuracy with its interval; each task's baseline and confusions; cross-validation, if any."""
+    """Return lines on the accuracy with its interval, each task's baseline and confusions, and cross-validation."""
     right = predictions.hits()
     share = f"{100 * right.mean():.1f} % of {plural(len(right), 'test video')} are right"
     if len(predictions.tasks) > 1:
@@ -138,7 +138,7 @@ def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:
 
 
 def _interval_in_words(right: NDArray[np.bool_], draws: Draws | None) -> str:
-    """Return an accuracy's interval with what it counts; over videos of these draws alone where they are too few."""
+    """Return an accuracy's interval, and what it counts; if there are too few draws, it is over their videos."""
     interval = accuracy_interval(right, groups=draws.number if draws else None)
     counted = "if no two of them were recorded together"
     if draws and interval.bounded:

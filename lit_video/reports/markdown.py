@@ -137,7 +137,7 @@ def _sharing(verdicts: Sequence[Verdict]) -> str:
 
 
 def _written(parts: Iterable[str]) -> str:
-    """Join the parts of a page that are not empty; cells of tables lose their spaces, which are a seventh of a page."""
+    """Join the parts of a page that are not empty; leave out the spaces in tables, which are a seventh of a page."""
     stripped = [part.strip() for part in parts]
     text = "\n\n".join(part for part in stripped if part) + "\n"
     return re.sub(r"^\| | \| | \|$", "|", text, flags=re.MULTILINE)
@@ -170,7 +170,7 @@ def _tables(tables: Iterable[Sequence[TableRuns]], verdicts: Sequence[Verdict], 
 
 
 def _read_all(experiments: Path, runs: Path) -> list[TableRuns]:
-    """Read every table's runs at its own scale, with or without results, and at every other scale that has results."""
+    """Read every table's runs at its own scale, even if there are none, and at every other scale that has runs."""
     paths = sorted(experiments.glob("*.yaml"))
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
@@ -272,8 +272,8 @@ def _section(read: TableRuns) -> str:
     commits = _listed(run.identity.commit for run in runs)
     devices = _listed(run.result.device for run in runs)
 
-    made = f"commits {commits}; on {devices}. Tested on {videos} videos."
-    head = f"### {table.name} ({table.scale})\n\n`{table_command(table, runs)}`; {made}"
+    origin = f"commits {commits}; on {devices}. Tested on {videos} videos."
+    head = f"### {table.name} ({table.scale})\n\n`{table_command(table, runs)}`; {origin}"
     return f"{head}\n\n{render(read.data, 'markdown')}"
 
 
@@ -306,7 +306,10 @@ def _read_costs(folder: Path) -> list[list[str]] | None:
 
 
 def ceilings(summaries: Iterable[TableSummary]) -> str:
-    """List order-aware rows whose lowest seed is below the ceiling of order-blind models plus ``NEAR`` points."""
+    """List rows that see the order of frames but whose lowest seed is not clearly above the ceiling of blind models.
+
+    Clearly means by more than ``NEAR`` points.
+    """
     lines = []
     for summary in summaries:
         for row in summary.rows:

@@ -117,10 +117,9 @@ def judge_claims(claims: Sequence[Claim], tables: Sequence[TableRuns]) -> list[V
 
 
 def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Mark which verdicts hold after a correction for the number of tested ones.
+    """Mark which verdicts hold after Holm's correction for the number of tested claims, at 2.5 % on each side.
 
-    Holm's procedure over the claims' own p-values, at 2.5 % on each side. Claims share runs, so their tests depend on
-    each other; Holm's procedure holds for any dependence.
+    Claims share runs, so their tests depend on each other; Holm's procedure allows any dependence.
     """
     chances = [verdict.judged.chance for verdict in verdicts if verdict.tested]
     adjusted = iter(holm_adjusted(chances))
@@ -139,7 +138,7 @@ def _decided(verdict: Verdict) -> bool:
 
 
 def across(main: Verdict) -> str:
-    """Say which scales answer a claim differently and why, or that three data sets or more answer it alike."""
+    """Say which scales answer a claim differently and why, or that at least three data sets answer it alike."""
     tested = [verdict for verdict in (main, *main.follow_ups) if verdict.seeds > 1 and verdict.tested]
 
     apart = []
@@ -180,9 +179,9 @@ def _verdict(claim: Claim, by_scale: Mapping[str, TableRuns], scale: str) -> Ver
 
 
 def sharing(verdicts: Sequence[Verdict]) -> list[tuple[int, list[int]]]:
-    """Return the claims, numbered from 1, whose verdicts rest on a run of other claims, with those of a larger number.
+    """Return the claims whose verdicts share a run with later claims, and these, by their numbers from 1.
 
-    Equal predictions count as one run: ``--reuse`` takes one training for equal rows of several tables.
+    Equal predictions count as one run, because ``--reuse`` takes one training for equal rows of several tables.
     """
     tested = [(number, verdict) for number, verdict in enumerate(verdicts, 1) if verdict.tested]
 
@@ -297,7 +296,7 @@ def verdict_list(verdicts: Sequence[Verdict], page: str, first: int = 1) -> str:
 
 
 def _shortly(follow_up: Verdict, main: Verdict) -> str:
-    """Return a follow-up's verdict, without a reason that its main verdict gives."""
+    """Return a follow-up's verdict, without its reason if that is the main verdict's too."""
     why = follow_up.judged.why
     return follow_up.words if why and why == main.judged.why else follow_up.text
 
@@ -330,7 +329,7 @@ def _cells(verdict: Verdict) -> list[str]:
 
 
 def _pairs(claim: Claim) -> str:
-    """Return the pairs of a claim, what they vary, and what is tested of their difference."""
+    """Return the pairs of a claim, what they vary, and what is tested about their difference."""
     if claim.kind == "spread":
         rows = ", ".join(row for row, _ in claim.pairs)
         return f"{rows}; standard deviation over seeds at most {plural(claim.margin, 'point')}"

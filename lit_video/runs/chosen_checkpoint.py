@@ -28,13 +28,13 @@ def find_checkpoint(text: str) -> Path:
 def record_beside(checkpoint: Path) -> Path:
     """Return the path of a checkpoint's ``run.json``, which may not exist."""
     records = [checkpoint.parent / RUN]
-    for folder in checkpoint.parents:  # a file name with {val/loss} makes a subfolder
+    for folder in checkpoint.parents:  # not always the first, because a file name with {val/loss} makes a subfolder
         if folder.name == BEST:
             records.append(folder.with_name(RUN))
     return next(filter(Path.is_file, records), records[0])
 
 
 def tested(folder: Path) -> Path:
-    """Return the checkpoint that a run was tested with; for an unfinished run, the last one."""
+    """Return the checkpoint whose weights a run's test used; for an unfinished run, the last one."""
     run = read_finished(folder, anywhere=True)
     return folder / (run.result.weights.file if run else LAST)

@@ -14,7 +14,7 @@ Point = Mapping[str, float]
 
 
 def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
-    """Write the curve; unmeasured values stay empty."""
+    """Write the curve; a value that was not measured at a point stays empty."""
     rows: list[Sequence[str]] = [CURVE_COLUMNS]
     for point in points:
         texts = {key: f"{value:.6g}" for key, value in point.items()}

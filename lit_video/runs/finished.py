@@ -1,4 +1,4 @@
-"""Finished runs: reading one, and what no accuracy shows of it."""
+"""Finished runs, and remarks on what their accuracies do not show."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ LONGEST = 40  # characters of a value
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run: its result, with its identity and changes."""
+    """A finished run: its result, its identity, and its changes while it went on."""
 
     folder: Path
     result: RunResult
@@ -32,7 +32,7 @@ class FinishedRun:
 def read_finished(run_dir: Path, anywhere: bool = False) -> FinishedRun | None:
     """Read a finished run; ``None`` if it is not finished.
 
-    ``anywhere`` accepts a copy whose path does not name its table, scale, row and seed.
+    ``anywhere`` accepts a folder that does not have the names of the run's table, scale, row and seed.
     """
 
     def read() -> FinishedRun | None:
@@ -48,7 +48,7 @@ def read_finished(run_dir: Path, anywhere: bool = False) -> FinishedRun | None:
 
 
 def _refuse_other_folder(run_dir: Path, result: RunResult) -> None:
-    """Refuse another run's result, which would count twice."""
+    """Refuse a result that is not of its folder, because a copied run would count twice."""
     own = {"table": result.table, "scale": result.scale, "row": result.row, "seed": f"seed{result.seed}"}
     folders = ("", "", "", "", *run_dir.absolute().parts)[-4:]
     for (key, value), folder in zip(own.items(), folders, strict=True):
@@ -57,7 +57,10 @@ def _refuse_other_folder(run_dir: Path, result: RunResult) -> None:
 
 
 def remarks(run: FinishedRun) -> list[str]:
-    """Say what no accuracy shows: settings other than the row's, test videos seen in training or left out, changes."""
+    """Return remarks that belong beside an accuracy.
+
+    Remarks name settings that are not the row's, test videos that were trained on or left out, and changes on the way.
+    """
     result = run.result
     texts = []
     if result.test_seen:
@@ -72,7 +75,7 @@ def remarks(run: FinishedRun) -> list[str]:
 
 
 def _overridden(overridden: Mapping[str, Override]) -> list[str]:
-    """Say which settings are not the row's: up to ``NAMED``, then their number."""
+    """Name the settings that are not the row's, or say how many, if they are more than ``MOST_SETTINGS``."""
     texts = []
     for key, setting in overridden.items():
         texts.append(f"{key} {short_value(setting.used)}, not {short_value(setting.wanted)}")
@@ -82,7 +85,7 @@ def _overridden(overridden: Mapping[str, Override]) -> list[str]:
 
 
 def short_value(value: Any) -> str:
-    """Return a setting's value for a label; a list of callbacks by their classes."""
+    """Return a setting's value in a form that fits into a label; callbacks are named by their classes."""
     if isinstance(value, list) and value and all(isinstance(item, dict) and "class_path" in item for item in value):
         value = ", ".join(item["class_path"].rpartition(".")[2] for item in value)
     text = str(value)

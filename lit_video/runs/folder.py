@@ -16,7 +16,7 @@ from lit_video.utils.files import read_regular, read_whole, write_atomically
 from lit_video.utils.limits import MOST_BYTES, MOST_PREDICTIONS
 
 RUN = "run.json"
-# levels of a runs folder at which runs lie; the last two are those of own and own/NAME, which finetune writes
+# depths of runs below a folder of runs; the last two are below own and own/NAME, which finetune writes
 BELOW = ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/", "runs/*/*/*/*/", "*/runs/*/*/*/*/")
 DELETE_IT = "delete it and repeat the command"
 
@@ -91,7 +91,7 @@ def run_file(run_dir: Path, name: str) -> bytes:
     files = packed_files(run_dir)
     if not files:
         return read_regular(run_dir / name, MOST_PREDICTIONS if name.endswith(".npz") else MOST_BYTES)
-    if name not in files:  # an unfinished run's file may lie beside the pack
+    if name not in files:  # files in the folder itself may be of an unfinished run
         raise FileNotFoundError(f"{name} of {run_dir} in its pack")
     return files[name]
 

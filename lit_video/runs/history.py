@@ -1,4 +1,4 @@
-"""History of a run: what keeps it the same run when it goes on, and what makes another one.
+"""History of a run: which changes leave it the same run when it is resumed, and which make it another one.
 
 The run stays the same if
 
@@ -46,7 +46,7 @@ class History:
         return Record(identity=self.identity, changes=list(self.changes))
 
     def refuse_other(self, run_dir: Path, now: Identity, where: str) -> None:
-        """Refuse ``now`` if it is another run than the folder's; ``where`` names the origin of the settings."""
+        """Refuse to resume a folder's run with an identity that makes it another run; ``where`` is for the message."""
         reasons: dict[DifferenceKind, str] = {"training": "", "test": ""}
         if self.finished:
             reasons["data"] = " (other videos, labels or callbacks)"

@@ -34,7 +34,7 @@ class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return flatten(self.settings) | {"data": self.data, "commit": self.commit} | versions
 
     def without_weights(self) -> "Identity":
-        """Return the identity without digests of weights, which compares them by name."""
+        """Return the identity without the digests of weights, so that a comparison looks at their names."""
         return msgspec.structs.replace(self, weights={})
 
 
@@ -42,7 +42,7 @@ def differences(old: Identity, new: Identity) -> list[Difference]:
     """Return the differences that can affect numbers, sorted by key."""
     was = old.flat
     now = new.flat
-    for key in old.weights.keys() & new.weights.keys():  # compare digests: a file may be renamed
+    for key in old.weights.keys() & new.weights.keys():  # compare digests, because a file may be renamed
         if old.weights[key] == new.weights[key]:
             was[key] = now[key]
         else:

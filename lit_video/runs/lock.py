@@ -1,4 +1,4 @@
-"""Folder of a run, owned by one process: made, locked, refused if it cannot be written to."""
+"""Lock of a run's folder, so that one process at a time trains in it."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR
 
 
 def writable(run_dir: Path) -> None:
-    """Create the folder and refuse it if it cannot be written to."""
+    """Make a run's folder; refuse it if it cannot be written to."""
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=run_dir) as file:

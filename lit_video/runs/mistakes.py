@@ -11,10 +11,10 @@ from lit_video.utils.text import printable, to_text
 
 MISTAKES = "mistakes.csv"
 STRIPS = "mistakes.jpg"
-MISTAKE_COLUMNS = ("file", "true", "predicted", "probability", "fold")  # columns
-STRIP_WIDTH = 480  # pixels of a video's strip of frames
+MISTAKE_COLUMNS = ("file", "true", "predicted", "probability", "fold")
+STRIP_WIDTH = 480  # pixels of a strip: some frames of a video, side by side
 STRIP_HEIGHT = 90
-MOST_STRIPS = 12  # most videos with a strip; the picture has them one below another
+MOST_STRIPS = 12  # most videos with a strip; the strips are below each other in one picture
 LEAVES_OUT = "delete it; the page then leaves the mistakes out"
 
 

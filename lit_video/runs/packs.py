@@ -33,13 +33,13 @@ def packed_runs(pack: Path) -> Mapping[Path, PackedFiles]:
 
 
 def most_unpacked(packed: int) -> int:
-    """Return how many bytes a pack of ``packed`` bytes may hold; ``pack`` writes no larger one."""
+    """Return the most bytes that a pack of ``packed`` bytes may unpack to; ``pack`` refuses to write more."""
     return max(UNPACKED * packed, MOST_BYTES)
 
 
 @lru_cache(maxsize=64)
 def _unpacked(pack: Path, changed: int, size: int) -> Mapping[Path, PackedFiles]:
-    """Return the files of a pack that was ``changed`` last at a time and has a ``size``; both are for the cache."""
+    """Return the files of a pack; the time of its last change and its size are keys of the cache alone."""
     most = most_unpacked(size)
     with lzma.open(pack) as file:
         content = file.read(most + 1)

@@ -3,7 +3,8 @@
 The arrays are ``video``, ``logits``, ``target`` and ``classes``; with several tasks ``logits/TASK`` and so on. Where
 classes come in pairs that differ in direction alone, ``opposite`` has each class's partner. In packs ``predicted``,
 ``rank``, ``confidence`` and, beside ``opposite``, ``pair`` replace ``logits``; tables need no more. ``draw`` numbers
-the independent draws among the videos, and ``draw_kind`` is a noun for one; neither is stored if each video is a draw.
+the independent draws among the videos, and ``draw_kind`` is a noun for one, such as person; neither is stored if each
+video is a draw of its own.
 
 Tests with the frames in another order have a file each, such as ``predictions_reversed.npz``, in the form of packs.
 """
@@ -25,9 +26,9 @@ from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
 FILE = "predictions.npz"
 ORDERS = ("reversed", "shuffled", "static")  # orders of a clip's frames for further tests, see data.test_orders
 TOP1 = "test/video_top1"
-DIRECTION = "test/direction"  # share of videos in which the true direction has the larger of its skill's two logits
-RECOGNISED = "test/recognised"  # share of videos whose predicted class is of the true skill
-ROUNDED = 1e-4  # points; a result's accuracy is a mean in float32
+DIRECTION = "test/direction"  # accuracy of the direction if the skill is known: the larger of the skill's two logits
+RECOGNISED = "test/recognised"  # accuracy of the skill, in either direction
+ROUNDED = 1e-4  # points by which a result's accuracy may differ, because it is a mean in float32
 Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # logits, targets and class names of one task
 
 
@@ -40,7 +41,7 @@ class TaskPredictions:
     confidence: NDArray[np.floating]  # probability of the prediction
     target: NDArray[np.integer]  # true class
     classes: list[str]  # class names
-    # where every class has one of the opposite direction: its number, (classes,)
+    # for each class the number of the class of the opposite direction, (classes,); None if they have no directions
     opposite: NDArray[np.integer] | None = None
     pair: NDArray[np.floating] | None = None  # logits of the true class and of its opposite, (videos, 2)
 
@@ -151,11 +152,11 @@ class Draws:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions of a run's test: videos as indices in the data set, and tasks by name (``""`` for a single one)."""
+    """Predictions of a run's test: videos by their index in the data set, tasks by name (``""`` for a single task)."""
 
     video: NDArray[np.integer]
     tasks: dict[str, TaskPredictions]
-    draws: Draws | None = None  # unknown, or each video is a draw of its own, if None
+    draws: Draws | None = None  # left out if they are unknown, or if each video is a draw of its own
 
     @classmethod
     def of_logits(
@@ -216,7 +217,7 @@ def save_logits(
 ) -> Predictions:
     """Write ``predictions.npz`` atomically; return the predictions.
 
-    ``opposite`` is the number of each class's partner of the other direction, for a single task.
+    ``opposite`` gives for each class the number of the class of the opposite direction; only for a single task.
     """
     arrays: dict[str, dict[str, Any]] = {}
     for name, (logits, target, classes) in tasks.items():
@@ -266,13 +267,13 @@ def file_of_order(order: str) -> str:
 
 
 def read_predictions(run_dir: Path, result: RunResult | None = None) -> Predictions | None:
-    """Read a run's predictions by video; refuse those of another test than ``result``. ``None`` without a file."""
+    """Read a run's predictions, ``None`` without a file; refuse those of another test than the one in ``result``."""
     then = f"delete {RUN} beside it and repeat the command"
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), result), then)
 
 
 def read_order(run_dir: Path, result: RunResult, order: str) -> Predictions | None:
-    """Read the predictions of a run's test with the frames in another order, as ``reversed``.
+    """Read the predictions of a run's test with the frames in another order, such as ``reversed``.
 
     Returns:
         The predictions; ``None`` if the result has no such test, or its predictions were not kept.
@@ -301,7 +302,7 @@ def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
 
 
 def _predictions(content: bytes, result: RunResult | None, metric: str = TOP1) -> Predictions:
-    """Read predictions in the order of the videos; refuse those of another test than the result's in ``metric``."""
+    """Read predictions, sorted by video; refuse those whose accuracy is not the result's ``metric``."""
     by_task: dict[str, dict[str, NDArray[Any]]] = {}
     for key, array in _arrays(content).items():
         name, _, task = key.partition("/")
@@ -334,7 +335,7 @@ def _predictions(content: bytes, result: RunResult | None, metric: str = TOP1) -
 
 
 def _task(arrays: Mapping[str, NDArray[Any]], order: NDArray[np.intp]) -> TaskPredictions:
-    """Return a task in the order of the videos; refuse arrays that do not fit together."""
+    """Return a task's predictions, sorted by video; refuse arrays that do not fit together."""
     classes = [str(name) for name in arrays["classes"]]
     within("classes", len(classes), MOST_CLASSES)
 
@@ -355,7 +356,7 @@ def _task(arrays: Mapping[str, NDArray[Any]], order: NDArray[np.intp]) -> TaskPr
 
 
 def _opposite(arrays: Mapping[str, NDArray[Any]], classes: int) -> NDArray[np.integer] | None:
-    """Return each class's opposite; refuse numbers that are not pairs of classes."""
+    """Return for each class its opposite; refuse numbers by which classes are not in pairs."""
     opposite = arrays.get("opposite")
     if opposite is None:
         return None

@@ -56,7 +56,7 @@ class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Record of a run; a part that is not there yet, or not any more, is ``None``."""
+    """Record of a run; a part is ``None`` before it is known and after it is removed."""
 
     identity: Identity | None = None  # identity of the last attempt
     changes: Sequence[Change] | None = None  # since the run began

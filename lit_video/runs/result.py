@@ -1,4 +1,4 @@
-"""Result of a finished run: what its row is, what its model costs and sees, its accuracy, and how it was made."""
+"""Result of a finished run: its row, the cost and sight of its model, its accuracies, and how they were measured."""
 
 import math
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Override(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A setting of a run that is not its row's; a list of two in the file."""
+    """Setting of a run that is not its row's; the file holds it as a list of two values."""
 
     wanted: Any  # the row's value
     used: Any  # the run's value
@@ -62,14 +62,14 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     gmacs: float  # multiply-adds of a view, 10^9
     views: int  # views of a test video
 
-    # sight of the model and needs of the task, on TemporalSkills
+    # sight of the model, and needs of the task, both on TemporalSkills
     reach: int | None = None  # largest distance of two frames that the scheme compares
     sees_order: bool | None = None  # whether reversed frames change the scores
     sees_near: bool | None = None  # whether any order of the frames changes the scores, but not their reversal
-    blind_ceiling: float | None = None  # highest top-1 of a model that sees no order
+    blind_ceiling: float | None = None  # highest top-1 that a model blind to the order of frames can reach
     steps_shown: float | None = None  # share of a video's steps that one clip of the test shows
-    needed_reach: int | None = None  # distance of frames that a scheme must compare
-    sum_ceilings: Mapping[str, float] | None = None  # highest direction of a sum over frames, by skill
+    needed_reach: int | None = None  # distance of the frames that a model must compare to solve the task
+    sum_ceilings: Mapping[str, float] | None = None  # highest direction that a sum over frames can reach, by skill
 
     # the test
     metrics: Mapping[str, float]  # by name: test/video_top1
@@ -84,7 +84,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     global_batch: int  # clips of an optimizer step
     overridden: Mapping[str, Override] | None = None  # settings that are not the row's, by key
     weights: TestedWeights
-    skipped_steps: int  # updates left out, for a loss that was not finite
+    skipped_steps: int  # updates that were left out because the loss was not finite
     seconds: float  # time of training
     checkpoint_seconds: float  # part of it spent waiting for checkpoints
     device: str

@@ -1,4 +1,4 @@
-"""State of a run, written while it is at work and read by others."""
+"""State of a run, which it writes while it trains and other processes read."""
 
 from contextlib import suppress
 from pathlib import Path

@@ -10,7 +10,7 @@ from lit_video.utils.text import did_you_mean
 if TYPE_CHECKING:
     from lit_video.attention import Scheme
 
-# built-in scheme -> row of the skills table; for TimeSformer's schemes the two names are equal
+# row of the skills table for each built-in scheme, where the two have different names
 TIMESFORMER_SCHEMES = (
     "space",
     "joint",

@@ -92,7 +92,7 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
 
 
 def _sizes(refusals: Mapping[Grid, str]) -> str:
-    """Return the grids' faults; ``check`` may refuse some grids (frames x rows x columns), but not all."""
+    """Return what is wrong with the supported grids; ``check`` may refuse some grids, but not all."""
     failures = [_on_grid(grid, refusal) for grid, refusal in refusals.items() if refusal.startswith("fails")]
     if failures:
         return f"{'; '.join(failures)}; check(grid), a classmethod, must raise ValueError for unsupported grids"
@@ -100,7 +100,7 @@ def _sizes(refusals: Mapping[Grid, str]) -> str:
 
 
 def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[tuple[str, bool, str]]:
-    """Yield each check, whether it failed, and the fault to report then."""
+    """Yield the name of each check, whether it failed, and the fault to report if it did."""
     scheme = randomised(make(0), 0.3)
     num_parameters = len(list(make(0).parameters()))
     x = _tokens(scheme, grid)

@@ -10,7 +10,8 @@ from lit_video.schemes.sight import randomised
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
 _NOTHING = 1e-11  # changes below this share of the largest score are rounding errors of double precision
-# standard deviations of random weights: effects of small weights vanish, large weights make attention pick one token
+# standard deviations of random weights; several, because small weights may have effects too small to be seen, and
+# large weights make attention pick one token
 _SPREADS = (0.1, 0.3, 1.0)
 
 

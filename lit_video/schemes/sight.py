@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from lit_video.attention import Grid, Scheme
 
-SightOrder = Literal["seen", "near", "blind"]  # a network has the first of these that one of its layers has
+SightOrder = Literal["seen", "near", "blind"]  # if layers differ, a network has the first of these
 M = TypeVar("M", bound=nn.Module)
 _NOTHING = 1e-12  # derivatives below this share of the largest one are rounding errors of double precision
 _SPREADS = (0.1, 0.4)  # standard deviations of random weights; large weights make attention pick one token
@@ -36,7 +36,8 @@ class Sight:
     is_patch: Tensor  # (n,), bool
     _: KW_ONLY
     layers: Sequence[Tensor]  # by layer (n, n), bool: [i, j] is true if output token i depends on input token j
-    # seen: reversing frames changes outputs beyond their order; near: only other orders do; blind: no order does
+    # order of frames, by the outputs put back into their order: seen if reversed frames change them, near if only other
+    # orders do, blind if none does
     order: SightOrder
 
     @cached_property
@@ -73,7 +74,7 @@ class Sight:
 
 
 def sight(make: Callable[[int], Scheme], grid: Grid, depth: int, *, width: int = 8) -> Sight:
-    """Measure which tokens see which in each layer, built by ``make(i)``; weights are random: nothing cancels."""
+    """Measure which tokens see which in each layer, built by ``make(i)``; random weights let no effects cancel."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         schemes = [make(layer) for layer in range(depth)]

@@ -1,8 +1,8 @@
 """Differences between the settings of two runs, and what each means for the runs.
 
-A setting affects no number (``FREE``), tells where the videos are (``FOLDERS``), divides a step's batch over devices
-(``SPREAD``), makes training longer (``LONGER``) or is of the test alone (``TESTS``). Any other one decides the trained
-weights.
+Kinds of settings: those that affect no number (``FREE``), that say where the videos are (``FOLDERS``), that divide a
+step's batch over devices (``SPREAD``), that make training longer (``LONGER``), and that affect the test alone
+(``TESTS``). All others affect the trained weights.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
 LONGER = ("trainer.max_epochs", "trainer.max_steps")
-ENDLESS = (None, -1)  # values of LONGER
+ENDLESS = (None, -1)  # values of LONGER that mean no limit
 FOLDERS = data_keys("folders")
 TESTS = data_keys("counts", "test")
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-# settings that may name a class of the user's own, whose code is then part of a run's identity; those that are not
-# given are left out of identities and checkpoints
+# Settings that may name a class of the user's own, whose code is then part of a run's identity. Identities and
+# checkpoints leave out those that the user does not give
 OWN_PARTS = ("embedding", "readout", "aggregation")
 OWN_CODE = ("attention_type", *OWN_PARTS, "loss", "metric")
 
-# function: what a network computes; names and shapes of weights do not show it, so a mismatch loads silently
+# Effects of model settings:
+# function: on the output alone; the weights keep their names and shapes, so that others would load silently
 # shape: names or shapes of the weights
 # clip, classes: decided by the data set
 # files, start: weights before training

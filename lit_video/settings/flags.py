@@ -1,4 +1,4 @@
-"""Settings that a user gives, as flags or as nested data: made one form, and written as flags for another process."""
+"""Settings that a user gives, as flags or as nested data: read into one form, which is also written as flags."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ from lit_video.utils.text import did_you_mean
 
 
 @dataclass(frozen=True)
-class Given:
-    """A setting of the user's: its key, without ``init_args``, and its value.
+class UserSetting:
+    """A setting that a user gives as a flag or in Python: its key, without ``init_args``, and its value.
 
-    Mappings, lists and ``null`` are data. Other values of flags stay text, because a setting's type decides how text is
-    read.
+    A mapping, a list or ``null`` in a flag becomes data. Other values of flags stay text, which is read later, by the
+    setting's type.
     """
 
     key: str
@@ -34,11 +34,13 @@ class Given:
         return f"--{self.key}={text}"
 
 
-Settings = Mapping[str, Any] | Sequence[Given]  # nested data as in a YAML file, or settings that were read already
+Settings = (
+    Mapping[str, Any] | Sequence[UserSetting]
+)  # nested data as in a YAML file, or settings that were read already
 SETTING_NAMES = (*SECTIONS, "trainer", *RUN_KEYS["training"], *RUN_KEYS["machine"])  # first words of keys
 
 
-def as_given(settings: Settings, more: Sequence[str] = ()) -> list[Given]:
+def as_user_settings(settings: Settings, more: Sequence[str] = ()) -> list[UserSetting]:
     """Return the settings of nested data, ``{"model": {"window": 2}, "data.root": "videos"}``, in their order.
 
     A class may stand for its name, in ``model`` and ``data`` before its arguments.
@@ -53,7 +55,7 @@ def as_given(settings: Settings, more: Sequence[str] = ()) -> list[Given]:
     if not isinstance(settings, Mapping):
         return list(settings)
 
-    given: list[Given] = []
+    user_settings: list[UserSetting] = []
     for key, value in settings.items():
         name = str(key).partition(".")[0]
         if name not in (*SETTING_NAMES, *more):
@@ -61,19 +63,19 @@ def as_given(settings: Settings, more: Sequence[str] = ()) -> list[Given]:
             raise UserError(f"settings: {key}: no such section{near}; there are {', '.join(SETTING_NAMES)}")
         for setting in _of_section(short_key(str(key)), value):
             refuse_unknown_class(setting.key, str(setting.value))
-            _refuse_replaced(setting, given)
-            given.append(setting)
-    return given
+            _refuse_replaced(setting, user_settings)
+            user_settings.append(setting)
+    return user_settings
 
 
-def _of_section(key: str, value: Any) -> list[Given]:
-    """Return the settings of a section, one level deep; a value of another key is one setting."""
+def _of_section(key: str, value: Any) -> list[UserSetting]:
+    """Return the settings inside a section, one level deep; a key that is no section is one setting."""
     if key not in (*SECTIONS, "trainer") or not isinstance(value, Mapping):
-        return [Given(key, _plain(key, value))]
+        return [UserSetting(key, _plain(key, value))]
     if key in SECTIONS and is_of_class(value):
-        named = [Given(key, _plain(key, value[CLASS]))] if CLASS in value else []
+        named = [UserSetting(key, _plain(key, value[CLASS]))] if CLASS in value else []
         return named + _of_section(key, value.get(ARGUMENTS) or {})
-    return [Given(f"{key}.{name}", _plain(f"{key}.{name}", inside)) for name, inside in value.items()]
+    return [UserSetting(f"{key}.{name}", _plain(f"{key}.{name}", inside)) for name, inside in value.items()]
 
 
 def _plain(key: str, value: Any) -> Any:
@@ -95,26 +97,26 @@ def _plain(key: str, value: Any) -> Any:
     )
 
 
-def read_flags(words: Iterable[str]) -> list[Given]:
+def read_flags(words: Iterable[str]) -> list[UserSetting]:
     """Return the settings of flags ``--KEY=VALUE``, in their order.
 
     Raises:
-        UserError: a flag has no value, or follows one for a part of its value.
+        UserError: a flag has no value, or would replace an earlier flag for a part of its value.
     """
-    settings: list[Given] = []
+    settings: list[UserSetting] = []
     for word in words:
         name, equals, text = word.partition("=")
         if not equals:
             raise UserError(f"{name}: expected a value, as {name}=VALUE")
 
-        setting = Given(short_key(name.removeprefix("--")), _opened(text))
+        setting = UserSetting(short_key(name.removeprefix("--")), _opened(text))
         _refuse_replaced(setting, settings)
         settings.append(setting)
     return settings
 
 
-def _refuse_replaced(setting: Given, earlier: Iterable[Given]) -> None:
-    """Refuse a value, such as a class, after its own settings, which it would replace; model and data may follow."""
+def _refuse_replaced(setting: UserSetting, earlier: Iterable[UserSetting]) -> None:
+    """Refuse a setting after those of its parts, because it would replace them; ``model`` and ``data`` may follow."""
     for part in earlier:
         if "." in setting.key and part.key.startswith(f"{setting.key}."):
             raise UserError(f"--{setting.key}: would replace --{part.key}, which comes before it; give it first")

@@ -1,4 +1,4 @@
-"""The parser's nested messages, put into one line."""
+"""Nested messages of the parser (jsonargparse) as one line."""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from lit_video.settings.effects import DATA, MODEL, data_names, model_names
 from lit_video.settings.nested import short_key
 from lit_video.utils.text import did_you_mean
 
-# beginnings of those lines in jsonargparse's messages that do not describe the mistake
+# beginnings of lines in jsonargparse's messages that say nothing about the mistake itself
 _NESTING = ("Does not validate", "Subtypes:", "Errors:", "Problem with given", "Given value", "Expected a path")
 _KNOWN = "(fit --help all lists them, fit --model.help XViT lists those of a class)"
 
@@ -27,7 +27,7 @@ def explain(text: str) -> tuple[str, str]:
 
     innermost = text.rpartition("Parser key ")[2].splitlines()[1 if keys else 0 :]
     reasons = _reasons(innermost)
-    of_ours = [reason for reason in reasons if not reason.startswith("Expected")]  # the others are the parser's
+    of_ours = [reason for reason in reasons if not reason.startswith("Expected")]  # from checks of this package
     reason = "; ".join(of_ours or reasons or text.splitlines())
     reason = reason.replace("Expected a dot import path string:", "no such class:")
     reason = re.sub(r"<class '([\w.]+)'>|typing\.Literal", r"\1", reason)

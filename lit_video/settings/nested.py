@@ -20,13 +20,13 @@ Nested = dict[str, Any]
 
 
 class ClassArguments(Protocol):
-    """Arguments of classes, which reading and merging do not import."""
+    """Facts about the arguments of classes, asked for by name, so that this module need not import the classes."""
 
     def takes(self, name: str, argument: str) -> bool:
-        """Return whether a class has an argument; true for a class that is not found."""
+        """Return whether a class has an argument; ``True`` if the class is not found."""
 
     def takes_names(self, name: str, argument: str) -> bool:
-        """Return whether an argument is a mapping of free names, and so one value."""
+        """Return whether an argument is a mapping whose keys the user chooses, so that it is replaced as a whole."""
 
 
 def read_settings(path: Path) -> Nested:
@@ -45,9 +45,15 @@ def read_settings(path: Path) -> Nested:
 def merged(old: Any, new: Any, classes: ClassArguments, *, owner: str = "", argument: str = "") -> Any:
     """Return ``new`` merged into ``old``; neither is changed.
 
-    Mappings are merged key by key. A class keeps its arguments if ``new`` names the same class, or arguments alone;
-    another class keeps those that it takes. Any other value, and a mapping of free names, replaces the old one.
-    ``owner`` is the class whose ``argument`` is merged, empty outside of classes.
+    Mappings are merged key by key. If ``new`` names another class than ``old``, the arguments of ``old`` that the other
+    class does not have are dropped. All other values, and mappings whose keys the user chooses, replace the old ones.
+
+    Args:
+        old: settings so far.
+        new: settings that win.
+        classes: facts about classes.
+        owner: class whose argument is merged; empty outside of classes.
+        argument: name of this argument.
     """
     if isinstance(old, Mapping) and is_of_class(old) and isinstance(new, str):
         return _merged_class(old, {CLASS: new}, classes)
@@ -72,7 +78,7 @@ def _merged_keys(old: Mapping[str, Any], new: Mapping[str, Any], classes: ClassA
 
 
 def _merged_class(old: Mapping[str, Any], new: Mapping[str, Any], classes: ClassArguments) -> Nested:
-    """Merge a class, or arguments alone, into a class."""
+    """Merge a class, or a class's arguments without its name, into a class."""
     before = old.get(CLASS)
     name = new.get(CLASS, before)
     kept = old.get(ARGUMENTS) or {}
@@ -95,27 +101,32 @@ def is_of_class(value: Mapping[str, Any]) -> bool:
 
 
 def same_class(first: str, second: str) -> bool:
-    """Return whether two names can be of one class; each may leave out the module."""
+    """Return whether two names may stand for the same class; each may leave out the module."""
     if "." in first and "." in second:
         return first == second
     return first.rpartition(".")[2] == second.rpartition(".")[2]
 
 
 def put(settings: Nested, key: str, value: Any, *, classes: ClassArguments, whole: bool = False) -> Nested:
-    """Return settings with one more value, merged into what ``key`` had; if ``whole``, a mapping replaces it.
+    """Return settings with one more value.
 
-    ``key`` is dotted, without ``init_args``; a name with ``+`` at its end appends to a list.
+    Args:
+        settings: settings so far, which are not changed.
+        key: dotted key without ``init_args``; with ``+`` at its end, the value is appended to a list.
+        value: the value; a mapping is merged into the one that was there.
+        classes: facts about classes.
+        whole: whether a mapping replaces the one that was there instead.
     """
     section, *inside = key.split(".")
     if section in SECTIONS and inside and settings.get(section) is None:
-        settings = {**settings, section: {ARGUMENTS: {}}}  # its class may follow
+        settings = {**settings, section: {ARGUMENTS: {}}}  # a later setting may name the class
     result: Nested = _put(settings, [section, *inside], value, classes=classes, whole=whole)
     return result
 
 
 def _put(old: Any, path: list[str], value: Any, *, classes: ClassArguments, whole: bool, owner: str = "") -> Any:
     """Return the old value with another one at a path inside of it."""
-    if isinstance(old, list) and old:  # a key of a list, such as trainer.callbacks, is one of its last member
+    if isinstance(old, list) and old:  # trainer.callbacks.KEY is a setting of the last callback
         return [*old[:-1], _put(old[-1], path, value, classes=classes, whole=whole)]
 
     name, *inside = path

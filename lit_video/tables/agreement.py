@@ -23,7 +23,7 @@ ONE_SEED = "One seed compares these models, not the methods: add --seeds 0,1,2"
 
 
 def row_predictions(table: Table, runs: Mapping[str, Sequence[FinishedRun]]) -> dict[str, list[Predictions]]:
-    """Return predictions by row and seed; leave out rows without them, or of other test videos than the first."""
+    """Return predictions by row and seed; leave out rows without them, or tested on other videos than the first row."""
     by_row: dict[str, list[Predictions]] = {}
     first: Predictions | None = None
     for row in table.rows:
@@ -42,16 +42,20 @@ def row_predictions(table: Table, runs: Mapping[str, Sequence[FinishedRun]]) -> 
 
 
 def compared_metric(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> str:
-    """Return the metric by which rows are compared: the direction where every run tells directions, else ``metric``.
+    """Return the metric by which rows are compared: the direction if every run has it, else ``metric``.
 
-    Top-1 over classes of skill and direction would mix two abilities: recognising the skill needs no order of frames.
+    Top-1 over classes that are a skill and a direction would mix two abilities: to recognise the skill, a model need
+    not know the order of the frames.
     """
     runs = [run for seeds in by_row.values() for run in seeds]
     return DIRECTION if runs and all(run.has_directions for run in runs) else metric
 
 
 def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> RowHits:
-    """Return hits per video by row and seed; empty unless the metric is top-1 or direction over the whole test."""
+    """Return whether each video is right, by row and seed.
+
+    The result is empty for metrics that do not count right videos of the whole test: others than top-1 and direction.
+    """
     if metric != DIRECTION and not (metric.startswith("test/") and metric.endswith("_top1")):
         return RowHits()
 
@@ -81,7 +85,8 @@ def row_pairs(paper: Accuracies, measured: Accuracies, row_hits: RowHits) -> lis
         both = name in paper and other_name in paper
         ordered = both and paper[name] != paper[other_name]
         order = paper if ordered else measured
-        first, second = sorted((name, other_name), key=lambda row: order[row], reverse=True)  # a tie keeps its order
+        # two rows with equal numbers keep their order
+        first, second = sorted((name, other_name), key=lambda row: order[row], reverse=True)
 
         difference = row_hits.difference(first, second)
         bounded = difference is not None and difference.bounded
@@ -100,7 +105,7 @@ def row_pairs(paper: Accuracies, measured: Accuracies, row_hits: RowHits) -> lis
 
 
 def _judged(pairs: Sequence[Pair], differences: Sequence[Interval | None]) -> list[Pair]:
-    """Judge the orderings of the paper among the pairs, corrected for their number (Holm), as they are counted."""
+    """Add verdicts to the pairs that the paper orders, corrected for the number of these pairs (Holm)."""
     judged = list(pairs)
     tested = []
     for number, (pair, difference) in enumerate(zip(pairs, differences, strict=True)):
@@ -157,7 +162,7 @@ def sentences(summary: TableSummary) -> list[str]:
 
 
 def certainty(summary: TableSummary) -> str:
-    """Say what the intervals cover, what one seed cannot tell, and whether rows have the same seeds."""
+    """Say what the intervals cover, what a single seed does not tell, and whether rows have different seeds."""
     rows = [row for row in summary.rows if row.seeds]
     once = [row.label for row in rows if len(row.seeds) == 1]
     videos = f"test videos{_draws_in_words(summary.draws)}"
@@ -176,7 +181,7 @@ def _draws_in_words(draws: DrawCount | None) -> str:
 
 
 def _unequal(rows: Sequence[RowSummary]) -> str:
-    """Say that rows have different seeds: then seeds may have been added where rows spread."""
+    """Say so if rows have different seeds, because seeds may then have been added after a look at the results."""
     choices = {tuple(row.seeds) for row in rows}
     if len(choices) < 2:
         return ""

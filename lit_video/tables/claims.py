@@ -13,13 +13,16 @@ from lit_video.tables.reading import read_table
 from lit_video.tables.table import Table, data_sets
 from lit_video.utils.yaml_files import read_yaml
 
-# better: the first row is above the second. not_worse: "enough", "as good as", "adds little" - the first row is at most
-# a margin below the second. equal: "matters little" - they differ by at most a margin. spread: seeds of a row do.
+# Kinds of claims about two rows, and words in a paper that stand for them:
+# better: the first row is above the second
+# not_worse ("enough", "as good as", "adds little"): the first row is at most a margin below the second
+# equal ("matters little"): they differ by at most a margin
+# spread: the seeds of one row differ by at most a margin, as a standard deviation
 _Kind = Literal["better", "not_worse", "equal", "spread"]
 _KINDS: tuple[_Kind, ...] = get_args(_Kind)
 _NEEDED = {"claim", "section", "table"}
 _OTHERS = {"numbers", "varies", "control", "margin", "untestable", "differs"}
-# words of a claim that attention between frames is worth something, which a control must test
+# words of a claim that attention between frames helps; such a claim needs a control row without it
 IN_TIME = re.compile("attention in time|temporal attention|transformer over time|layer of the temporal encoder")
 
 
@@ -32,19 +35,19 @@ class Claim:
     section: str  # where the paper says it
     table: Table  # with the paper's numbers of the data set that the claim is about
     kind: _Kind
-    pairs: Sequence[tuple[str, str]]  # names of rows, better first; of a spread, a row twice
+    pairs: Sequence[tuple[str, str]]  # names of rows, the better one first; for a spread, one name twice
     margin: float  # points; 0 for "better"
     varies: Sequence[str]  # settings in which the rows of a pair may differ
-    control: str  # row that the first rows must beat too; empty if the claim needs none
-    untestable: Mapping[str, str]  # why our data cannot decide it, by prefix of a scale's name
-    scale: str  # the table's own scale, by which the claim is judged if no other scale that decides it was run
+    control: str  # row that the first row of each pair must beat too; empty if the claim needs none
+    untestable: Mapping[str, str]  # reason that our data cannot decide it, by prefix of a scale's name
+    scale: str  # the table's own scale; it decides if neither the claim's data set nor ``decided_at`` was run
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
-    differs: str = ""  # why scales give different answers
+    differs: str = ""  # reason if scales give different answers
     decided_at: str = ""  # scale that decides in place of the table's own, if it was run
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Bounds in points between which the claim says that every difference lies."""
+        """Lower and upper bound, in points, between which every difference lies if the claim is true."""
         return -self.margin, self.margin if self.kind == "equal" else math.inf
 
     @property
@@ -63,11 +66,14 @@ class Claim:
         return [(papers[first], papers[second]) for first, second in self.pairs if papers]
 
     def about(self, scale: str) -> bool:
-        """Return False if the scale's data set is another one that the paper reports numbers on."""
+        """Return whether a scale is about the claim; it is not if its data set is another one of the paper's."""
         return self.table.other_data.isdisjoint(data_sets(scale))
 
     def deciding(self, scales: Sequence[str]) -> str:
-        """Return the scale that decides: the claim's own data set, else ``decided_at``, else the table's own."""
+        """Return the scale that decides: of those that were run, the claim's own data set, else ``decided_at``.
+
+        Without either, the table's own scale decides.
+        """
         own_data = list(filter(self.decides, scales))
         if own_data:
             return own_data[0]
@@ -96,7 +102,7 @@ def read_claims(experiments: Path) -> list[Claim]:
 
 
 def _read(where: str, content: Mapping[str, Any], entry: Any, *, experiments: Path) -> Claim:
-    """Read one claim, an ``entry`` of a file's ``content``; messages begin with ``where``."""
+    """Read a claim from an ``entry`` of a file with some ``content``; ``where`` names the place in messages."""
     kind = _kind(where, entry)
     margin = _margin(where, entry, kind)
     varies = _varies(where, entry, kind)
@@ -144,7 +150,7 @@ def _margin(where: str, entry: Mapping[str, Any], kind: _Kind) -> float:
 
 
 def _varies(where: str, entry: Mapping[str, Any], kind: _Kind) -> Sequence[str]:
-    """Return the settings in which the rows of a pair may differ; a spread, of one row, has none."""
+    """Return the settings in which the rows of a pair may differ; a spread is about one row and has none."""
     varies = entry.get("varies", [])
     if isinstance(varies, str):
         varies = [varies]
@@ -189,7 +195,11 @@ def _untestable(where: str, reasons: Any) -> dict[str, str]:
 def _pairs(
     where: str, table: Table, *, kind: _Kind, names: Any, margin: float, varies: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """Return pairs of rows by name; refuse those that the paper's numbers contradict, or that differ in more."""
+    """Return pairs of rows by name.
+
+    Raises:
+        UserError: the paper's numbers contradict a pair, or its rows differ in more than ``varies`` names.
+    """
     if kind == "spread":
         rows = [table.row(str(name)).name for name in names]
         return [(row, row) for row in rows]
@@ -212,7 +222,7 @@ def _pairs(
 
 
 def _refuse_contradicted(where: str, table: Table, pair: tuple[str, str], *, kind: _Kind, margin: float) -> None:
-    """Refuse a pair whose order the paper's numbers contradict; a figure has no numbers."""
+    """Refuse a pair whose order the paper's numbers contradict; a figure without numbers contradicts nothing."""
     if not any(row.paper for row in table.rows):
         return
     for name in pair:

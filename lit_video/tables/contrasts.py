@@ -1,4 +1,4 @@
-"""Settings in which the two rows of a claim differ: a claim about one thing must vary nothing else."""
+"""Settings in which the two rows of a claim differ, to show that they differ in nothing but what the claim is about."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,32 +8,34 @@ from lit_video.settings.effects import model_names
 from lit_video.settings.nested import short_key
 from lit_video.tables.table import Row
 
-# Names of many settings at once: "model" is a scheme with its other settings, "method" also its training and views,
-# where each paper has its own. Neither covers starting weights; a claim names them too if they differ.
+# A claim may name many settings at once. "model" stands for the scheme with all settings of the network; "method" also
+# for training and views, for claims across papers. Neither includes starting weights, which have a name of their own.
 _MODEL = "model"
 METHOD = "method"
 OF_MODEL = tuple(f"model.{name}" for name in model_names("function", "shape", "clip", "classes", "start"))
 OF_METHOD = ("model", "data", "trainer", "global_batch", "steps")
 START = tuple(f"model.{name}" for name in model_names("files"))
 _CLASS = "model.class_path"
-_BATCH = "data.batch_size"  # a part of a step's batch, see global_batch
-STEPS_KEY = "steps"  # number of optimizer steps, which rows of fewer videos have fewer of
+_BATCH = "data.batch_size"  # only together with the number of devices does it tell a step's batch, see global_batch
+STEPS_KEY = "steps"  # number of optimizer steps, smaller for a row with fewer training videos
 
 
 def row_contrast(first: Row, second: Row) -> list[str]:
     """Return the settings that both rows of a table set, to different values.
 
-    A setting that one row leaves out has a default, which only a resolved configuration knows: :func:`run_contrast`.
+    A setting that only one of the rows sets is left out, because the default in the other row is not known here; see
+    :func:`run_contrast`.
     """
     both = first.settings.keys() & second.settings.keys() - {_BATCH}
     return sorted(key for key in both if first.settings[key] != second.settings[key])
 
 
 def run_contrast(first: FinishedRun, second: FinishedRun) -> list[str]:
-    """Return the settings in which two runs differ: all that affect numbers but seed and code.
+    """Return the settings in which two runs differ, of all that affect numbers; seed and code are left out.
 
-    Settings that only one of two classes of models has are left out, but not starting weights: the other class starts
-    from none. Weights are compared by name, since each machine trains its own image model.
+    If the models are of different classes, settings that only one class has are left out; starting weights are not,
+    because the other class then starts without. Weights are compared by name, because each machine trains its own
+    image model.
     """
     was = first.identity.without_weights()
     now = second.identity.without_weights()
@@ -58,9 +60,10 @@ def run_contrast(first: FinishedRun, second: FinishedRun) -> list[str]:
 
 
 def uncovered(contrast: Iterable[str], varies: Sequence[str]) -> list[str]:
-    """Return the settings of a contrast that are none of those named in ``varies``, nor a part of one.
+    """Return the settings of a contrast that ``varies`` does not name, neither themselves nor a setting around them.
 
-    ``model`` covers the settings ``OF_MODEL``, ``method`` all of model, data and training but starting weights.
+    In ``varies``, ``model`` stands for ``OF_MODEL``, and ``method`` for all settings of model, data and training except
+    starting weights.
     """
     return [key for key in contrast if not any(_covers(name, key) for name in varies)]
 

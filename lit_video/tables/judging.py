@@ -1,4 +1,4 @@
-"""Verdicts of our runs on a claim: when there is none, and by which tests there is one."""
+"""Verdicts on a paper's claim by the runs here: whether they can decide it at all, and by which tests they do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +12,8 @@ from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
 from lit_video.tables.summary import TableRuns
 from lit_video.utils.text import plural
 
-LEARNED = 90.0  # percent of training videos that a row must have right; below, it has not learned
-MOSTLY = 0.5  # share of the variance from which on seeds, not videos, are what is too few
+LEARNED = 90.0  # accuracy on training videos, in percent, from which on a row counts as having learned
+MOSTLY = 0.5  # share of the variance from which on more seeds, rather than more videos, would decide a claim
 NEEDS_CONTROL = "needs the control"
 TestedJudgement = Literal["supported", "supported by construction", "contradicted", "undecided", "too few to tell"]
 Judgement = Literal[TestedJudgement, "not testable here", "not run"]  # in the order of a summary
@@ -24,12 +24,12 @@ class Judged:
     """A verdict with its reasons."""
 
     judgement: Judgement
-    why: str = ""  # why there is no verdict
+    why: str = ""  # reason if there is no verdict
     differences: Sequence[Interval | None] = ()  # by tested pair; None if a row was not run
     chance: float = 1.0  # p-value of the claim's verdict, one-sided, corrected for the claim's pairs
     detectable: float = 0.0  # smallest difference in points that every pair shows with 80 % power
-    few: str = ""  # noun for what is too few, with its share of the variance
-    learned: bool | None = None  # unknown (None) if a row's accuracy on training videos was not recorded
+    few: str = ""  # "seeds 70 %" if too few seeds make 70 % of the variance, else likewise of videos or persons
+    learned: bool | None = None  # whether all rows learned; None if an accuracy on training videos was not recorded
 
     @property
     def tested(self) -> bool:
@@ -67,7 +67,7 @@ def rows_of(claim: Claim) -> list[str]:
 
 
 def _no_verdict(claim: Claim, runs: TableRuns, scale: str) -> tuple[Judgement | None, str]:
-    """Return why there is no verdict: rows that were not run, or that cannot decide the claim."""
+    """Return the judgement and its reason if there is no verdict: rows were not run, or cannot decide the claim."""
     if why := claim.why_untestable(scale):
         return "not testable here", why
     missing = [row for row in rows_of(claim) if row not in runs.hits]
@@ -80,7 +80,7 @@ def _no_verdict(claim: Claim, runs: TableRuns, scale: str) -> tuple[Judgement | 
 
 
 def _varies_more(claim: Claim, runs: TableRuns) -> str:
-    """Say in what the rows of a pair differ beside what the claim names, or that they do not differ at all."""
+    """Say so if the rows of a pair differ in more than the claim names, or do not differ at all."""
     for first, second in claim.pairs:
         run = runs.first(first)
         other = runs.first(second)
@@ -102,7 +102,7 @@ def _too_few_draws(runs: TableRuns) -> str:
 
 
 def _not_learned(claim: Claim, runs: TableRuns) -> str:
-    """Say which row ends before it has learned; a row that cannot see what the task needs is not asked to."""
+    """Name a row that ended before it had learned; a row that cannot see all that the task needs need not learn it."""
     for row in rows_of(claim):
         trained = runs.trained(row)
         if trained is not None and trained < LEARNED and not runs.limits(row).any:
@@ -111,7 +111,7 @@ def _not_learned(claim: Claim, runs: TableRuns) -> str:
 
 
 def _all_learned(claim: Claim, runs: TableRuns) -> bool | None:
-    """Return None if a row's accuracy on training videos is not recorded, though it should be high."""
+    """Return whether all rows that can see what the task needs have learned; ``None`` if this was not recorded."""
     accuracies = [runs.trained(row) for row in rows_of(claim) if not runs.limits(row).any]
     if None in accuracies:
         return None
@@ -134,7 +134,7 @@ def _spread(claim: Claim, runs: TableRuns) -> TestedJudgement:
 
 
 def _by_tests(claim: Claim, runs: TableRuns, differences: Sequence[Interval]) -> Judged:
-    """Judge a claim by tests of its pairs' differences against its bounds."""
+    """Judge a claim by tests of whether the differences of its pairs lie inside or outside of its bounds."""
     low, high = claim.bounds
     inside = holm_adjusted([max(difference.above(low), difference.below(high)) for difference in differences])
     outside = holm_adjusted([min(difference.below(low), difference.above(high)) for difference in differences])
@@ -163,14 +163,17 @@ def _by_tests(claim: Claim, runs: TableRuns, differences: Sequence[Interval]) ->
 
 
 def _by_construction(claim: Claim, runs: TableRuns) -> bool:
-    """Return whether every worse row sees less of what the task needs; a control in its own right decides by itself."""
+    """Return whether every worse row sees less of what the task needs, so that no run was needed to know the result.
+
+    A claim with a separate control is never by construction: its verdict rests on the control.
+    """
     if claim.control and claim.control not in {second for _, second in claim.pairs}:
         return False
     return all(runs.limits(second).less_than(runs.limits(first)) for first, second in claim.pairs)
 
 
 def _too_few(runs: TableRuns, widest: Interval) -> str:
-    """Say whether seeds or the draws of the test are too few, by their share of the widest difference's variance."""
+    """Say whether seeds or the draws of the test are too few: the one with more of the widest difference's variance."""
     if widest.seeds_share >= MOSTLY:
         return f"seeds {100 * widest.seeds_share:.0f} %"
     draws = runs.row_hits.draws

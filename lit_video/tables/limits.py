@@ -1,25 +1,26 @@
-"""Limits by construction of what a row can see: its layers, and the frames that it is shown."""
+"""Limits of what a row can see, by its construction: how its layers connect frames, and which frames it is shown."""
 
 from dataclasses import astuple, dataclass
 
 from lit_video.runs.result import RunResult
 
-NEARNESS = 0.5  # share of a row that sees which frames are neighbours, but not which come first
+NEARNESS = 0.5  # for a model that sees which frames are neighbours, but not which of two comes first
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Shares, 0 to 1, of what the task needs and a row can see; 1 as long as nothing else is known."""
+    """How much of what the task needs a row can see: shares from 0, nothing, to 1, all; 1 where it is not known."""
 
-    order: float = 1.0  # order of the frames: 0 if no order changes the scores, NEARNESS if a reversal does not
-    steps: float = 1.0  # steps of a video that one clip of the test shows
-    reach: float = 1.0  # largest distance of frames that the scheme compares, of the distance that the task needs
+    order: float = 1.0  # 0 if the scores are equal for all orders of the frames, NEARNESS if only for the reversed one
+    steps: float = 1.0  # share of a video's steps that one clip of the test shows
+    reach: float = 1.0  # largest distance of frames that the scheme compares, divided by the one that the task needs
 
     @classmethod
     def of(cls, result: RunResult) -> "Limits":
         """Return the limits that a result records: ``sees_order``, ``sees_near``, ``steps_shown``, ``needed_reach``.
 
-        Order counts only on a data set that caps the accuracy of rows that are blind to it (``blind_ceiling``).
+        The order matters only for a data set that needs it, so that a model blind to the order cannot be better than
+        ``blind_ceiling``.
         """
         order = 1.0
         if result.sees_order is False and result.blind_ceiling is not None:

@@ -1,4 +1,4 @@
-"""A user's own file after a table on the command line: no setting of it is lost to a row without a word."""
+"""Check of a user's own file after a table on the command line: no row may replace its settings without a word."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,27 +8,28 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.runs.finished import short_value
 from lit_video.settings.effects import RUN_KEYS
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.settings.flat import flatten
 from lit_video.settings.nested import short_key
 from lit_video.tables.reading import settings_in_files
 from lit_video.tables.table import MERGED_KEY, Row, Table, holds
 from lit_video.utils.yaml_files import find_config, read_yaml
 
-SHARED_FOLDERS = {"parts", "scale"}  # folders of files for many tables, whose rows rightly win
-_GROUPS = {"model", "data"}  # another class keeps the settings that it knows
+SHARED_FOLDERS = {"parts", "scale"}  # folders of files for many tables, over which rows are meant to win
+_GROUPS = {"model", "data"}  # a row's own class of these keeps those of the file's settings that it has too
 
 
-def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], *, given: Iterable[Given]) -> None:
+def refuse_lost(
+    table: Table, rows: Iterable[Row], configs: Sequence[Path], *, user_settings: Iterable[UserSetting]
+) -> None:
     """Refuse a setting of a user's own file if a row sets another value, because rows win over files.
 
-    Files of a scale, which rows adapt, are those with ``recipes``, in a folder ``scale`` or ``parts``, or named in the
-    table's or a row's ``at``. A setting that is ``given`` on the command line is decided there, whatever files and rows
-    say.
+    Files of a scale are exempt, because rows are meant to adapt them: files with ``recipes``, in a folder ``scale`` or
+    ``parts``, or named in ``at`` of the table or a row. So are settings in ``user_settings``, which win over rows.
     """
     files = list(map(find_config, configs))
     own = [path for path in files[files.index(table.path) + 1 :] if not _is_scale(path, table)]
-    by_flag = [setting.key.removesuffix("+") for setting in given]
+    by_flag = [setting.key.removesuffix("+") for setting in user_settings]
 
     for path in own:
         settings = _settings(path)
@@ -45,7 +46,7 @@ def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], *, g
 
 
 def _is_scale(path: Path, table: Table) -> bool:
-    """Return whether a file is for many tables, or one that this table's rows adapt to."""
+    """Return whether a file belongs to a scale: it is for many tables, or rows adapt it by ``at``."""
     content = read_yaml(path)
     if "recipes" in content or path.resolve().parent.name in SHARED_FOLDERS:
         return True
@@ -64,39 +65,39 @@ def _settings(path: Path) -> dict[str, Any]:
 
 
 def _sets(name: str, key: str) -> bool:
-    """Return whether a setting of this name decides a key: it has the same name, or contains it."""
+    """Return whether a setting with this name sets a key: the name is the key, or that of a setting around it."""
     return key == name or (name not in _GROUPS and key.startswith(f"{name}."))
 
 
 def _winner(row: Mapping[str, Any], settings: Mapping[str, Any], key: str) -> str:
     """Return the row's setting, as text, that replaces a file's value of a key; empty if the value is used."""
-    for name, wanted in row.items():
-        if _replaces(short_key(name), wanted, key, settings=settings):
-            return f"{name} {short_value(wanted)}"
+    for name, row_value in row.items():
+        if _replaces(short_key(name), row_value, key, settings=settings):
+            return f"{name} {short_value(row_value)}"
     return ""
 
 
-def _replaces(name: str, wanted: Any, key: str, *, settings: Mapping[str, Any]) -> bool:
+def _replaces(name: str, row_value: Any, key: str, *, settings: Mapping[str, Any]) -> bool:
     """Return whether a row's setting replaces a file's value of a key by another value.
 
-    A mapping replaces the whole of the file's, except for ``model.size``, which keeps what the row leaves out. A class
-    keeps the settings of the same class. A setting inside a value replaces ``null`` and lists.
+    A mapping replaces the file's as a whole; ``model.size`` alone keeps the keys that the row leaves out. A class keeps
+    the file's settings of the same class. A setting inside a value replaces this value if it is ``null`` or a list.
     """
-    inside: dict[str, Any] = {name: wanted}
-    if isinstance(wanted, dict):
-        inside = {short_key(part): value for part, value in flatten({name: wanted}).items()}
+    inside: dict[str, Any] = {name: row_value}
+    if isinstance(row_value, dict):
+        inside = {short_key(part): value for part, value in flatten({name: row_value}).items()}
 
     if key in inside:
         return not _same(inside[key], settings[key])
 
     if _sets(name, key):
-        if isinstance(wanted, dict):
+        if isinstance(row_value, dict):
             return name != MERGED_KEY
-        return name not in settings or not _same(wanted, settings[name])
+        return name not in settings or not _same(row_value, settings[name])
 
     return name.startswith(f"{key}.") and (settings[key] is None or isinstance(settings[key], list))
 
 
-def _same(wanted: Any, value: Any) -> bool:
+def _same(first: Any, second: Any) -> bool:
     """Return whether two values are equal; each may omit a class's module."""
-    return holds(wanted, value) or holds(value, wanted)
+    return holds(first, second) or holds(second, first)

@@ -1,4 +1,4 @@
-"""Read a table from an experiment's YAML file and the overlays of a scale."""
+"""Read a table from an experiment's YAML file and from overlays, files that adapt it to a scale."""
 
 import re
 import unicodedata
@@ -19,24 +19,24 @@ from lit_video.utils.files import read_regular, write_atomically
 from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.yaml_files import find_config, read_yaml
 
-# plan: what a user asked of finetune or compare, see own_videos/experiment.py
+# "plan" holds the wishes of a user of finetune or compare, see own_videos/experiment.py
 TABLE_KEYS = {"title", "source", "data_set", "scale", "metric", "family", "set", "at", "rows", "reported", "plan"}
 ROW_KEYS = {"label", "family", "set", "at", "paper", "published"}
-ORIGIN = "table.yaml"  # beside the rows' folders
+ORIGIN = "table.yaml"  # name of the file, beside the rows' folders, that records the table's files
 REPORTED_KEYS = {"label", "paper", "published"}
 
 
 def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Table:
     """Read the table of an experiment, from the first file with a ``table`` section; later files are overlays.
 
-    Files without a table make a table of one row, named ``run``. A row's settings are merged in this order, and later
+    Without such a section the table has one row, named ``run``. A row's settings are merged in this order, and later
     ones win: the overlays' recipe for the row's family; the table's ``set``, ``at.SCALE`` and ``at.SCALE-RECIPE``, for
     example ``at.ssv2-released``; the row's ``set``, ``at.SCALE`` and ``at.SCALE-RECIPE``.
 
     Args:
         configs: paths of files, or names of files in this package, in the order of the command line.
-        recipe: name in the overlays' ``recipes``; ``None`` takes each family's first one. A family other than the
-            table's takes its first one too if it lacks the name.
+        recipe: name in the overlays' ``recipes``; ``None`` for the first recipe of each row's family. The table's own
+            family must have the name; a row of another family without it takes its family's first recipe.
 
     Raises:
         UserError: a file, its name, or its ``table`` or ``recipes`` section is wrong, or there is no such recipe.
@@ -85,7 +85,7 @@ def table_at(path: Path, scale: str) -> Table:
 
     table = read_table([path])
     if table.scale != scale:
-        table = replace(table, scale=scale, settings={})  # the scale's own settings are unknown
+        table = replace(table, scale=scale, settings={})  # without an overlay, what the scale sets is not known
     if table.other_data & data_sets(scale):
         missing = f"{path}: scale {scale} has no overlay in {path.parent / 'scale'}"
         raise UserError(f"{missing}, and the paper's numbers would be of {table.data_set}; put the overlay there")
@@ -135,21 +135,21 @@ class _Reader:
 
     @property
     def other_recipe(self) -> bool:
-        """True if a recipe is given that is not the first one of the table's family."""
+        """True if the user chose a recipe that is not the first one of the table's family."""
         family = str(self.section.get("family", ""))
         firsts = {next(iter(recipes[family])) for recipes in self.recipes.values() if recipes.get(family)}
         return self.recipe is not None and self.recipe not in firsts
 
     @property
     def data_set(self) -> str:
-        """Data set of the paper's numbers: the first scale that is a data set of the table, else its first data set."""
+        """Data set whose numbers in the paper are shown: that of the scale if the paper has it, else the first one."""
         named = list(filter(None, [str(self.section.get("data_set", ""))]))
         for row in filter(None, self.section.get("rows", {}).values()):
             named += _data_sets(row.get("paper", {}))
         return self._shown(named)
 
     def _shown(self, named: Sequence[str]) -> str:
-        """Return the first scale with the name of one of these data sets, else the first data set."""
+        """Return the data set to show: of these, the first that is the name of a scale, else the first."""
         for name in (*self.scales, *named):
             if name in named:
                 return name
@@ -206,7 +206,7 @@ class _Reader:
             recipes = families[family]
             chosen = self.recipe or next(iter(recipes))
             if chosen not in recipes and family != self.section.get("family"):
-                chosen = next(iter(recipes))  # another paper's row may have one recipe only
+                chosen = next(iter(recipes))  # a row of another family, see read_table
             if chosen not in recipes:
                 raise UserError(f"--recipe {chosen}: {path}: recipes.{family} has none; it has {', '.join(recipes)}")
             settings |= recipes[chosen]
@@ -215,8 +215,8 @@ class _Reader:
     def _paper(self, where: str, paper: Mapping[str, Any]) -> dict[str, float]:
         """Return the paper's numbers by metric.
 
-        Numbers of a data set are below its name. Those of the data set that ``_shown`` chooses are the row's; others
-        get keys such as ``K400 top1``.
+        A paper's section may group numbers by data set. Numbers of the data set that is shown keep their metric's name.
+        Others, which no run here measures, get keys such as ``K400 top1``.
         """
         numbers: dict[str, float] = {}
         data_sets_named = _data_sets(_mapping(self.path, where, paper))
@@ -246,7 +246,7 @@ def _data_sets(paper: Mapping[str, Any]) -> list[str]:
 
 
 def _settings(path: Path, where: str, value: Any) -> dict[str, Any]:
-    """Return settings by their flags' names, such as ``model.window``."""
+    """Return a section's settings; refuse a key that is not the name of a setting, such as ``model.window``."""
     settings = _mapping(path, where, value)
     for key, setting in settings.items():
         is_setting = key.split(".")[0] in {"model", "data", "trainer"} or key in RUN_KEYS["training"]
@@ -288,7 +288,7 @@ def write_origin(scale_dir: Path, configs: Sequence[Path], recipe: str | None) -
 
 
 def read_origin(scale_dir: Path) -> Table | None:
-    """Read a scale's table from its recorded files, as they are now; ``None`` if any is gone."""
+    """Read the table of a folder of runs again from its recorded files; ``None`` if any is gone."""
     try:
         content = yaml.safe_load(read_regular(scale_dir / ORIGIN, MOST_BYTES))
         configs = list(map(Path, content["configs"]))

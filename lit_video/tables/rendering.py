@@ -20,7 +20,7 @@ REACH = (
     "; reach: largest distance of two frames that the scheme can compare; blind: no order of the frames changes its "
     "output; blind to reversal: reversed frames do not, other orders do"
 )
-# without comparing frames; test_circle_of_time.py shows that both are exact
+# accuracies without comparing frames; test_circle_of_time.py shows that both are exact
 FLOORS = "; blind models and one frame at a known time: 50"
 BOUND = "bound of any sum over frames"
 
@@ -29,13 +29,13 @@ BOUND = "bound of any sum over frames"
 class GroupAccuracies:
     """Accuracies of rows by group, in percent."""
 
-    kind: str  # direction or recognised, both by skill, or a noun for a group of classes
+    kind: str  # direction or recognised, by skill; else a noun for the user's groups of classes
     names: list[str]
     rows: list[tuple[RowSummary, list[float | None]]]  # (summary of a row with results, its accuracies by group)
 
     @property
     def title(self) -> str:
-        """Title of the table, with its floors, and words on the temporal reach if some row's results record it."""
+        """Title of the table, with the floors of its accuracies, and an explanation of the reach if a row has one."""
         measure = {"direction": "Direction by skill", "recognised": "Recognised by skill"}
         title = f"{measure.get(self.kind, f'Top-1 by {self.kind}')}, means over seeds"
         if self.floor:
@@ -73,7 +73,10 @@ def render(summary: TableSummary, form: Literal["text", "json", "markdown"], pai
 
 
 def main_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:
-    """Return title, header and body, with the table's metric, the paper's metrics and tests with other frame orders."""
+    """Return title, header and body of a table.
+
+    Its columns are the table's metric, further metrics of the paper, and tests with the frames in other orders.
+    """
     rows = [*summary.reported, *summary.rows]
     printed = set[str]()
     for row in rows:

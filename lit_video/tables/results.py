@@ -1,4 +1,4 @@
-"""Results of a table's runs by row and seed; runs that cannot be compared are refused."""
+"""Results of a table's runs by row and seed, and the refusal of runs that cannot be compared."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +15,7 @@ from lit_video.settings.effects import data_keys
 from lit_video.settings.flat import CALLBACKS, OWN, flatten
 from lit_video.tables.table import Row, Table
 
-SEED_KEY = "seed_everything"  # runs of one row may differ in this setting
+SEED_KEY = "seed_everything"  # setting in which runs of one row may differ
 OPTIMIZATION = "model.init_args.optimization"  # settings that models of all classes have
 MODEL_CLASS = "model.class_path"
 COMPARED_KINDS: set[DifferenceKind] = {
@@ -23,7 +23,7 @@ COMPARED_KINDS: set[DifferenceKind] = {
     "longer",
     "test",
     "training",
-}  # kinds of differences that forbid a comparison
+}  # kinds of differences with which runs cannot be compared
 SPLIT_SETTINGS = {
     "data": data_keys("folds")
 }  # settings behind a difference of the videos: those that choose each split
@@ -33,12 +33,12 @@ RunsByRow = Mapping[str, Sequence[FinishedRun]]  # runs by row, then by seed
 
 @dataclass(frozen=True)
 class _Asked:
-    """A run that is finished or about to start, to be compared with finished runs of its table."""
+    """A run, finished or about to start, of which is asked whether it can be compared with finished ones."""
 
     where: Path | str  # folder, or origin of the settings
     row: str
     identity: Identity
-    result: RunResult | None = None  # missing before the run starts
+    result: RunResult | None = None  # left out before the run starts
 
 
 def measured_rows(
@@ -46,7 +46,7 @@ def measured_rows(
 ) -> dict[str, list[FinishedRun]]:
     """Return the finished runs of every row by seed, for all seeds or the given ones.
 
-    A run whose settings are not the row's is refused; with ``overridden`` the run has its differences.
+    A run whose settings are not its row's is refused; with ``overridden`` it is kept, with these settings recorded.
     """
     measured: dict[str, list[FinishedRun]] = {row.name: [] for row in table.rows}
     firsts: dict[str, FinishedRun] = {}
@@ -70,10 +70,13 @@ def measured_rows(
 
 
 def _changed(table: Table, run: FinishedRun) -> dict[str, Override]:
-    """Return the settings that a run overrode, or that the table has changed since; the length of training is first."""
+    """Return the settings in which a run differs from its row, because the user gave others or the table was changed.
+
+    The length of training comes first.
+    """
     changed = dict(run.overridden)
-    for key, (wanted, used) in table.changed(table.row(run.result.row), flatten(run.identity.settings)).items():
-        changed[key] = Override(wanted, used)
+    for key, (row_value, used) in table.changed(table.row(run.result.row), flatten(run.identity.settings)).items():
+        changed[key] = Override(row_value, used)
     return dict(sorted(changed.items(), key=lambda setting: (not setting[0].startswith(LONGER), setting[0])))
 
 
@@ -89,7 +92,7 @@ def _refuse_overridden(measured: RunsByRow) -> None:
 def refuse_apart(table: Table, runs: Path, row: str, *, now: Identity, where: str) -> None:
     """Refuse to train a row if its own settings are overridden, or if it cannot be compared with finished rows.
 
-    A longer training is allowed, because the finished rows can be trained longer too, unless they are packed.
+    A longer training is allowed unless the finished rows are packed, because they can be trained longer afterwards.
     """
     beside = []
     for folder in _folders(table, runs):
@@ -147,9 +150,9 @@ def _compared_settings(was: Identity, now: Identity) -> list[Difference]:
 
 
 def _rows_apart(first: Row, second: Row, was: Identity, *, now: Identity) -> list[Difference]:
-    """Return the differences of two rows' runs that the rows do not ask for.
+    """Return the differences of two rows' runs that do not follow from the rows themselves.
 
-    The identities are without weights: these are compared by name only, since each machine trains its own image model.
+    The identities do not hold weights, which are compared by name, because each machine trains its own image model.
     """
     shared = {"data", CALLBACKS, OWN} | was.flat.keys() & now.flat.keys()
     other_class = was.flat.get(MODEL_CLASS) != now.flat.get(MODEL_CLASS)
@@ -157,7 +160,7 @@ def _rows_apart(first: Row, second: Row, was: Identity, *, now: Identity) -> lis
     apart = []
     for difference in _compared_settings(was, now):
         key = difference.key
-        # model classes have different defaults
+        # classes of models have different defaults
         is_default = other_class and key.startswith("model.init_args") and not key.startswith(OPTIMIZATION)
         if key not in shared or is_default:
             continue
@@ -169,7 +172,7 @@ def _rows_apart(first: Row, second: Row, was: Identity, *, now: Identity) -> lis
 
 
 def _measured_apart(other: RunResult, run: RunResult) -> list[Difference]:
-    """Return what two seeds of a row measured differently, though it does not depend on the seed."""
+    """Return the results in which two seeds of a row differ although they do not depend on the seed."""
     apart = []
     for name in ("params", "views", "test_videos", "global_batch", "steps"):
         was = getattr(other, name)

@@ -15,7 +15,7 @@ class RowHits:
     """Hits of the rows on the same test videos, and which of these videos are one draw."""
 
     hits: Mapping[str, Hits] = field(default_factory=dict)
-    draws: Draws | None = None  # each video is a draw of its own if None
+    draws: Draws | None = None  # left out if each video is a draw of its own
 
     @cached_property
     def pooled(self) -> Spread | None:

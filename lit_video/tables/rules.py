@@ -1,4 +1,7 @@
-"""Rules fixed before the first run: thresholds, digests of files, and later changes, from ``claims/rules.yaml``."""
+"""Rules that were fixed before the first run, thresholds and digests of files, and their later changes.
+
+Source: ``claims/rules.yaml``, beside the tables.
+"""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -9,7 +12,7 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.utils.yaml_files import read_yaml
 
-NOT_YET = "not yet"  # in place of the commit that fixes the rules, which cannot hold its own hash
+NOT_YET = "not yet"  # stands for the hash of the commit that fixes the rules, until the next commit writes it
 KEYS = {"commit", "thresholds", "tests", "seen", "announced", "changes", "digests"}
 CHANGE = {"date", "file", "digest", "what", "why", "from"}  # keys of a later change
 DIGITS = 16  # hexadecimal digits of a digest
@@ -17,7 +20,7 @@ DIGITS = 16  # hexadecimal digits of a digest
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of the runs, with what was changed later."""
+    """The rules of the runs, with their later changes."""
 
     commit: str  # hash of the commit that fixed them, or NOT_YET
     thresholds: Mapping[str, float]
@@ -28,7 +31,7 @@ class Rules:
     digests: Mapping[str, str]  # digest by file, relative to the repository
 
     def expected(self, file: str) -> str:
-        """Return a file's digest after its last listed change; empty for a file without one."""
+        """Return the digest that a file should have, after its last listed change; empty for a file without a rule."""
         digest = self.digests.get(file, "")
         for change in self.changes:
             if change["file"] == file:
@@ -36,7 +39,7 @@ class Rules:
         return digest
 
     def differing(self, root: Path) -> dict[str, str]:
-        """Return today's digest of each file that is neither as fixed nor as its last listed change left it."""
+        """Return the present digest of each file that is not as the rules or its last listed change say."""
         now = {file: digest_of(root / file) for file in self.digests}
         return {file: digest for file, digest in now.items() if digest != self.expected(file)}
 
@@ -52,7 +55,7 @@ def read_rules(experiments: Path) -> Rules | None:
     """Read ``claims/rules.yaml`` beside the tables; ``None`` without the file.
 
     Raises:
-        UserError: a key is missing or unknown, there or in a change.
+        UserError: a key of the file or of a change is missing or unknown.
     """
     path = experiments / "claims" / "rules.yaml"
     if not path.is_file():

@@ -18,7 +18,7 @@ from lit_video.tables.table import Row, Table
 from lit_video.tables.table_summary import DrawCount, Numbers, RowSummary, TableSummary
 from lit_video.tables.terms import terms
 
-TRAINED = "train/video_top1"  # metric of a result: accuracy on training videos without augmentation
+TRAINED = "train/video_top1"  # name of the accuracy on training videos among a result's metrics
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class TableRuns:
         return next(iter(self.by_row.get(row, ())), None)
 
     def limits(self, row: str) -> Limits:
-        """Return what keeps a row from seeing what the task needs, as its first result records it."""
+        """Return how much of what the task needs a row can see, by the record of its first run."""
         first = self.first(row)
         return Limits.of(first.result) if first else Limits()
 
     def trained(self, row: str) -> float | None:
         """Return a row's accuracy on training videos at the end of training, in percent; ``None`` if not recorded.
 
-        The mean over seeds. It is measured on videos without augmentation, with the views of the test.
+        The videos are not augmented, the views are those of the test, and the accuracy is the mean over seeds.
         """
         values = [run.result.metrics.get(TRAINED) for run in self.by_row.get(row, ())]
         recorded = [value for value in values if value is not None]
@@ -98,7 +98,7 @@ class TableRuns:
 def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None, *, overridden: bool = False) -> TableRuns:
     """Read the results and predictions of a table's runs, for the given seeds or all.
 
-    ``overridden``: also runs whose settings are not the row's; their labels name the differences.
+    ``overridden`` also takes runs whose settings are not their row's; their labels then name these settings.
     """
     by_row = measured_rows(table, runs, seeds, overridden=overridden)
     predictions = row_predictions(table, by_row)

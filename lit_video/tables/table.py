@@ -13,8 +13,8 @@ from lit_video.utils.text import did_you_mean
 
 METRIC = "test/video_top1"
 LEFT_OPEN = (*FREE, *FOLDERS, *SPREAD)  # settings that a run of a row may choose
-MERGED_KEY = "model.size"  # this mapping cannot be null: a row's replaces the files' key by key
-OF_RUN = "run:"  # weights run:TABLE/SCALE/ROW are those of that row's run with the same seed
+MERGED_KEY = "model.size"  # the one mapping that a row's does not replace as a whole, but key by key
+OF_RUN = "run:"  # model.weights run:TABLE/SCALE/ROW names the weights of that row's run with the same seed
 
 
 def column(rows: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
@@ -28,19 +28,20 @@ def papers_own(key: str) -> bool:
 
 
 def data_sets(scale: str) -> set[str]:
-    """Return the overlays of a scale: ``ssv2`` of ``ssv2-released``, a paper's data set, but ``mini-ssv2`` as it is."""
+    """Return the data sets of a scale, the names of its overlays without a recipe: ``ssv2`` for ``ssv2-released``."""
     return set(re.sub("-(paper|released)$", "", scale).split("+"))
 
 
-def holds(wanted: Any, value: Any) -> bool:
-    """Return whether a value is the wanted one, which may omit a class's module and give a scheme as FILE.py:CLASS."""
-    if not isinstance(wanted, str):
-        return isinstance(wanted, dict) or bool(value == wanted)
-    if wanted.startswith(OF_RUN):
-        return f"/{wanted[len(OF_RUN) :]}/seed" in f"/{value}"
+def holds(row_value: Any, value: Any) -> bool:
+    """Return whether a run's value is its row's, which may omit a class's module and give a scheme as FILE.py:CLASS."""
+    if not isinstance(row_value, str):
+        return isinstance(row_value, dict) or bool(value == row_value)
+    if row_value.startswith(OF_RUN):
+        return f"/{row_value[len(OF_RUN) :]}/seed" in f"/{value}"
+
     module, _, name = str(value).rpartition(".")
-    file, _, its = wanted.partition(":")
-    return wanted in (value, name) or (Path(file).name == f"{module}.py" and its in ("", name))
+    file, _, class_name = row_value.partition(":")
+    return row_value in (value, name) or (Path(file).name == f"{module}.py" and class_name in ("", name))
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Row:
     published: dict[str, str] = field(default_factory=dict)  # the cost that the paper prints
 
     def differs(self, other: "Row", key: str) -> bool:
-        """Return whether two rows differ in a resolved setting, or in a setting that contains it."""
+        """Return whether two rows set a key, or a setting around it, to different values."""
         whole = short_key(key)
         while self.settings.get(whole) == other.settings.get(whole):
             whole = whole.rpartition(".")[0]
@@ -69,44 +70,44 @@ class Table:
 
     name: str  # stem of the file
     path: Path
-    scale: str  # names of the overlays, or of the table's own scale
+    scale: str  # names of the overlays joined by "+", else the table's own scale
     title: str
     source: str  # paper and table number
     metric: str = METRIC  # compared with the paper
     rows: list[Row] = field(default_factory=list)  # in the paper's order
     reported: list[Row] = field(default_factory=list)  # methods that are not implemented here
     data_set: str = ""  # data set of the paper's numbers; empty if the table names none
-    data: str = ""  # class that reads it, from the scale of its name
+    data: str = ""  # class of this data set, from the overlay with its name
     settings: dict[str, Any] = field(default_factory=dict)  # the files' trainer, data and model, for all rows
 
     def changed(self, row: Row, flat: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Return the settings in the table's files that a run did not use: the row's value and the run's, by key."""
-        wanted = {}
+        """Return the settings in which a run differs from its row in the table's files: both values, by key."""
+        row_values = {}
         for key, value in self.settings.items():
             if not any(f"{key}.".startswith(f"{whole}.") for whole in row.settings):
-                wanted[key] = value
-        wanted |= row.settings
+                row_values[key] = value
+        row_values |= row.settings
 
         changed = {}
         for key, value in flat.items():
             name = short_key(key)
-            if name in wanted and not key.startswith(LEFT_OPEN) and not holds(wanted[name], value):
-                changed[name] = (wanted[name], value)
+            if name in row_values and not key.startswith(LEFT_OPEN) and not holds(row_values[name], value):
+                changed[name] = (row_values[name], value)
         return changed
 
     def overridden(self, row: Row, flat: Mapping[str, Any]) -> str:
-        """Describe the first setting that tells rows or data sets apart and that a run overrides; empty if none."""
+        """Describe the first overridden setting in which rows, or the data sets of scales, differ; empty if none."""
         used = {short_key(key): value for key, value in flat.items()}
         data = used.get("data", self.data)
         if self.data and not holds(self.data, data):
             return f"data is {data}, scale {self.scale} has {self.data}; other videos need a scale of another name"
 
-        for key, wanted in row.settings.items():
-            value = used.get(key, wanted)
-            if holds(wanted, value):
+        for key, row_value in row.settings.items():
+            value = used.get(key, row_value)
+            if holds(row_value, value):
                 continue
-            if any(row.differs(other, key) for other in self.rows):  # any other row's setting may be overridden
-                return f"{key} is {value}, row {row.name} sets {wanted}"
+            if any(row.differs(other, key) for other in self.rows):  # a setting that all rows share may be overridden
+                return f"{key} is {value}, row {row.name} sets {row_value}"
         return ""
 
     @property

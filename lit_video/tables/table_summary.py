@@ -26,7 +26,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class RowSummary:
-    """A row: its costs and limits, from its first seed, and its numbers; ``None`` where nothing is known."""
+    """A row: its costs and limits, as its first seed recorded them, and its numbers; ``None`` where one is unknown."""
 
     name: str
     label: str  # with remarks on its runs
@@ -45,15 +45,15 @@ class RowSummary:
     metrics: Mapping[str, Numbers]
 
     def numbers(self, metric: str) -> Numbers:
-        """Return the numbers of a metric, also of one that the row does not have."""
+        """Return the numbers of a metric; empty ones if the row lacks it."""
         return self.metrics.get(metric, Numbers())
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two rows that were run; ``first`` has the higher number in the paper, or in our runs if the paper has no order.
+    """Two rows that were run; ``first`` is the one that the paper puts higher, or our runs if the paper orders neither.
 
-    Differences are those of ``first`` less ``second``, in points.
+    Differences are ``first`` minus ``second``, in points.
     """
 
     first: str
@@ -99,9 +99,9 @@ class TableSummary:
     terms: Sequence[str]  # optimizer, rate, length and start of the trainings
     rows: Sequence[RowSummary]
     reported: Sequence[RowSummary]  # methods that are not implemented here
-    draws: DrawCount | None  # unknown, or each test video is a draw, if None
+    draws: DrawCount | None  # left out if they are unknown, or if each test video is a draw of its own
     agreement: Agreement
-    pairs: Sequence[Pair]  # with a difference
+    pairs: Sequence[Pair]  # only pairs whose difference is known
 
     @property
     def labels(self) -> dict[str, str]:

@@ -20,9 +20,13 @@ def terms_of(run: FinishedRun) -> str:
 
 
 def terms(labels: Mapping[str, str], runs: Mapping[str, Sequence[FinishedRun]]) -> list[str]:
-    """Return the terms of a table's rows: one sentence if all are equal, else one for each group of equal rows.
+    """Say how a table's rows were trained: one sentence if all were trained alike, else one for each group of rows.
 
-    ``labels`` and ``runs`` (by seed) are by row. The largest group comes first; the others name their rows.
+    The sentence of the largest group comes first; the others name their rows.
+
+    Args:
+        labels: label of each row.
+        runs: runs of each row, by seed.
     """
     alike: dict[str, list[str]] = {}
     for row, of_seeds in runs.items():

@@ -1,7 +1,7 @@
 """Use of time by a trained model: what it loses when frames are reversed or shuffled, or one frame is repeated.
 
-All orders are tested on one set of videos, so each loss is a paired difference, with an interval over draws. A sentence
-says no more than the interval shows.
+All orders are tested on the same videos, so each loss is a paired difference, with an interval over draws. The
+sentences claim no more than the intervals show.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,10 +28,19 @@ FRAME_ORDERS = {
 MATTERS = 5.0  # points; a smaller loss counts as none
 CLASSES_NAMED = 2  # classes named in a sentence
 
-# lost: some loss is certain, and MATTERS may be reached; kept: a loss of MATTERS is ruled out; open: neither
+# By the interval of the loss:
+# lost: it is certainly above 0, and may reach MATTERS
+# kept: it is certainly below MATTERS
+# open: neither is certain
 Answer = Literal["lost", "kept", "open"]
-# used by the model: the direction of time; an order of frames; several frames, in any order; no order, perhaps several
-# frames; single frames; weak: the model is not better than one answer; open: the videos do not tell
+# The most that the model is known to use:
+# direction: whether time runs forwards
+# order: some order of the frames
+# frames: several frames, in any order
+# no order: no order, and whether it needs more than one frame is unknown
+# one frame: a single frame
+# weak: nothing, because it may be no better than the same answer for all videos
+# open: unknown, because the test has too few videos
 Use = Literal["direction", "order", "frames", "no order", "one frame", "weak", "open"]
 
 _CONCLUSIONS: dict[Use, str] = {
@@ -75,13 +84,14 @@ class OrderTest:
     order: str
     accuracy: float  # percent
     loss: Interval  # points
-    # interval over draws, if that of the loss is over videos of these draws alone; unbounded for fewer than 3 draws
+    # interval for other draws, such as other persons, if that of the loss holds only for the videos of these draws;
+    # without bounds for fewer than three draws
     on_others: Interval | None
     classes: Sequence[ClassLoss]  # largest loss first
 
     @property
     def is_for_these(self) -> bool:
-        """True if the loss is that on videos of these draws alone, because too few draws tell about others."""
+        """True if the loss holds only for videos of these draws, because they are too few to tell about others."""
         return self.on_others is not None
 
     @property
@@ -97,13 +107,13 @@ class TimeUse:
     accuracy: float  # percent, with the frames as they are
     is_better: bool  # better for certain than the most frequent class for all videos
     videos: int
-    draws: str  # draws of the test in words, as 13 persons
-    these: str  # draws with a pronoun, as these 13 persons
+    draws: str  # draws of the test in words, such as "13 persons"
+    these: str  # draws of the test with a pronoun, such as "these 13 persons"
     orders: Mapping[str, OrderTest]
 
     @property
     def uses(self) -> Use:
-        """Use of time in a word, as far as the videos tell."""
+        """The most that the model is known to use, in a word."""
         answers = {name: test.answer for name, test in self.orders.items()}
         if not self.is_better:
             return "weak"
@@ -131,7 +141,7 @@ class TimeUse:
         lines.append(line)
         decisive = self.decisive
         if decisive:
-            lost = [_class_in_words(each) for each in decisive.classes[:CLASSES_NAMED] if each.lost > 0]
+            lost = [_class_in_words(loss) for loss in decisive.classes[:CLASSES_NAMED] if loss.lost > 0]
             lines.append(f"Most lost with {FRAME_ORDERS[decisive.order]}: {'; '.join(lost)}")
         return lines
 
@@ -176,17 +186,18 @@ def time_use(forward: Sequence[Predictions], changed: Mapping[str, Sequence[Pred
 
     Args:
         forward: predictions with the frames as they are, by seed.
-        changed: predictions with the frames in other orders, by order and seed; others than ``ORDERS`` are left out.
+        changed: predictions with the frames in other orders, by order and seed; only ``ORDERS`` are used.
 
     Returns:
         Use of time; ``None`` without another order, or without a video that is in all tests.
     """
     tests = {order: changed[order] for order in ORDERS if changed.get(order)}
-    videos = reduce(np.intersect1d, [one.video for seeds in (forward, *tests.values()) for one in seeds])
+    all_tests = [predictions for seeds in (forward, *tests.values()) for predictions in seeds]
+    videos = reduce(np.intersect1d, [predictions.video for predictions in all_tests])
     if not tests or not len(videos):
         return None
 
-    straight = [one.of(videos) for one in forward]
+    straight = [predictions.of(videos) for predictions in forward]
     first = straight[0]
     groups = first.draws.number if first.draws else None
     count = len(videos)
@@ -195,18 +206,19 @@ def time_use(forward: Sequence[Predictions], changed: Mapping[str, Sequence[Pred
         count = first.draws.count
         noun = first.draws.kind
 
-    hits = [one.hits() for one in straight]
+    hits = [predictions.hits() for predictions in straight]
     better, _ = _difference(hits, [_always_the_most_frequent(first)], groups)
     orders = {}
     for order, seeds in tests.items():
-        others = [one.of(videos) for one in seeds]
-        _refuse_other_labels(first, others, order)
-        loss, on_others = _difference(hits, [one.hits() for one in others], groups)
-        accuracy = 100 * float(np.mean([one.hits().mean() for one in others]))
-        orders[order] = OrderTest(order, accuracy, loss, on_others, _class_losses(straight, others))
-    right = 100 * float(np.mean([one.mean() for one in hits]))
+        changed_tests = [predictions.of(videos) for predictions in seeds]
+        _refuse_other_labels(first, changed_tests, order)
+        changed_hits = [predictions.hits() for predictions in changed_tests]
+        loss, on_others = _difference(hits, changed_hits, groups)
+        classes = _class_losses(straight, changed_tests)
+        orders[order] = OrderTest(order, _accuracy(changed_hits), loss, on_others, classes)
+
     return TimeUse(
-        accuracy=right,
+        accuracy=_accuracy(hits),
         is_better=better.low > 0,
         videos=len(videos),
         draws=plural(count, noun),
@@ -224,15 +236,20 @@ def read_time_use(runs: Sequence[FinishedRun]) -> TimeUse | None:
     changed: dict[str, list[Predictions]] = {}
     for order in ORDERS:
         seeds = [read_order(run.folder, run.result, order) for run in runs]
-        known = [one for one in seeds if one]
-        if known and len(known) == len(runs):
-            changed[order] = known
+        tests = [predictions for predictions in seeds if predictions]
+        if tests and len(tests) == len(runs):
+            changed[order] = tests
     if not changed:
         return None
 
     forward = [read_predictions(run.folder, run.result) for run in runs]
-    kept = [one for one in forward if one]
+    kept = [predictions for predictions in forward if predictions]
     return time_use(kept, changed) if len(kept) == len(runs) else None
+
+
+def _accuracy(hits: Hits) -> float:
+    """Return the accuracy in percent, the mean over seeds."""
+    return 100 * float(np.mean([of_seed.mean() for of_seed in hits]))
 
 
 def _answer(loss: Interval) -> Answer:
@@ -242,10 +259,11 @@ def _answer(loss: Interval) -> Answer:
 
 
 def _difference(first: Hits, second: Hits, groups: NDArray[np.integer] | None) -> tuple[Interval, Interval | None]:
-    """Return a difference with its interval over draws, and ``None``.
+    """Return a difference with its interval, and a second interval for other draws if the first does not hold there.
 
-    If the interval over the videos of these draws says more, return it and that over draws: few persons tell
-    nothing of others, but their many videos tell what the model uses on theirs.
+    In general the interval is over draws, and there is no second one. But few persons tell little about others, while
+    their many videos may still tell what the model uses on them. In that case return the interval over videos, which
+    holds for these persons only, and as the second the one over draws.
     """
     over_videos = cautious_difference(first, second)
     if groups is None:
@@ -273,21 +291,21 @@ def _always_the_most_frequent(test: Predictions) -> NDArray[np.bool_]:
 
 
 def _class_losses(forward: Sequence[Predictions], changed: Sequence[Predictions]) -> list[ClassLoss]:
-    """Return the classes with videos, the largest number of lost videos first."""
+    """Return the losses of all tested classes, the largest number of lost videos first."""
     losses = []
     for task, straight in forward[0].tasks.items():
-        before = np.mean([one.tasks[task].class_accuracy() for one in forward], axis=0)
-        after = np.mean([one.tasks[task].class_accuracy() for one in changed], axis=0)
-        confusion = np.sum([one.tasks[task].confusion for one in changed], axis=0)
+        before = np.mean([predictions.tasks[task].class_accuracy() for predictions in forward], axis=0)
+        after = np.mean([predictions.tasks[task].class_accuracy() for predictions in changed], axis=0)
+        confusion = np.sum([predictions.tasks[task].confusion for predictions in changed], axis=0)
         np.fill_diagonal(confusion, 0)
         for number in np.flatnonzero(straight.videos).tolist():
             other = straight.classes[int(confusion[number].argmax())] if confusion[number].any() else ""
             name = ": ".join(filter(None, (task, straight.classes[number])))
             videos = int(straight.videos[number])
             losses.append(ClassLoss(name, videos, float(before[number]), float(after[number]), other))
-    return sorted(losses, key=lambda each: -each.lost)
+    return sorted(losses, key=lambda loss: -loss.lost)
 
 
-def _class_in_words(each: ClassLoss) -> str:
-    taken = f", taken for {each.taken_for}" if each.taken_for else ""
-    return f"{each.name} (from {each.forward:.0f} to {each.changed:.0f} % of {plural(each.videos, 'video')}{taken})"
+def _class_in_words(loss: ClassLoss) -> str:
+    taken = f", taken for {loss.taken_for}" if loss.taken_for else ""
+    return f"{loss.name} (from {loss.forward:.0f} to {loss.changed:.0f} % of {plural(loss.videos, 'video')}{taken})"

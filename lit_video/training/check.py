@@ -1,4 +1,4 @@
-"""First step of a run: build data set, model and trainer's settings without memory, and refuse what cannot be right."""
+"""First step of a run: build data set, model and trainer settings on the meta device, and refuse wrong settings."""
 
 from lightning.pytorch.callbacks import BatchSizeFinder, Callback, LearningRateFinder
 
@@ -17,7 +17,7 @@ from lit_video.training.trainer import as_list
 def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
     """Build data set and model of a row, by default on the meta device."""
     request = run.request
-    user_settings = [(setting.key, setting.value) for setting in request.given]
+    user_settings = [(setting.key, setting.value) for setting in request.user_settings]
     refuse_ignored(request.configs, [*run.row.settings.items(), *user_settings], run.origin(), seed=run.seed)
     with user_errors(run.origin):
         return build(run.settings)
@@ -43,7 +43,10 @@ def checked_row(run: Run) -> CheckCLI:
 
 
 def refuse_tested(run: Run, cli: CheckCLI) -> None:
-    """Refuse callbacks that choose by test videos, once the videos exist; TemporalSkills draws its splits apart."""
+    """Refuse callbacks that would choose a checkpoint by test videos.
+
+    This needs the videos, so it comes after they are prepared. TemporalSkills never has test videos among others.
+    """
     if not isinstance(cli.datamodule, TemporalSkills):
         with user_errors(run.origin):
             refuse_choice(cli.datamodule, as_list(cli.config_init.trainer.callbacks))

@@ -51,8 +51,8 @@ class VideoCLI(LightningCLI):
     """LightningCLI that copies settings of the data set to the model; with ``execute`` it runs a subcommand.
 
     Args:
-        args: nested settings; with ``execute``, those of the subcommand under its name. Words of a command line are
-            for the help alone.
+        args: nested settings; with ``execute``, those of each subcommand are below its name. A list of words is taken
+            too, but only to print help.
     """
 
     model: VideoClassifier
@@ -71,7 +71,7 @@ class VideoCLI(LightningCLI):
             auto_configure_optimizers=False,
             trainer_defaults=TRAINER_DEFAULTS | ({"callbacks": [ReportBroken()]} if execute else {}),
             parser_kwargs=settings | dict.fromkeys(("fit", "test"), settings),
-            args=deepcopy(args),  # the parser changes what it is given
+            args=deepcopy(args),  # the parser changes its argument
             run=execute,
         )
 
@@ -154,7 +154,7 @@ class CheckCLI(VideoCLI):
 
 
 class ReadCLI(CheckCLI):
-    """Settings alone, to check names and types without data: builds nothing and imports no scheme."""
+    """Settings alone: checks names and types, but builds nothing, reads no data and imports no scheme."""
 
     def instantiate_classes(self) -> None:
         """Build nothing; parse settings only."""
@@ -170,7 +170,7 @@ class BuildCLI(CheckCLI):
 
 @contextmanager
 def user_errors(where: Callable[[str], str]) -> Iterator[None]:
-    """Report configuration errors in one line; ``where`` returns the origin of a setting, given its key."""
+    """Report configuration errors in one line; ``where`` returns the origin of a setting from its key."""
     try:
         yield
     except UserError as error:  # the message begins with the setting's key

@@ -1,4 +1,4 @@
-"""Arguments of the classes that settings name: what :mod:`lit_video.settings.nested` asks when it merges."""
+"""Facts about the arguments of classes, for the merging of settings in :mod:`lit_video.settings.nested`."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -18,21 +18,21 @@ _NAMED = (
 
 
 class Constructors:
-    """Constructors of classes by name, those that they pass further arguments to included."""
+    """Constructors of classes by name, together with the constructors to which they pass further arguments."""
 
     def takes(self, name: str, argument: str) -> bool:
-        """Return whether a class has an argument; true for a class that is not found."""
+        """Return whether a class has an argument; ``True`` if the class is not found."""
         types = arguments_of(name)
         return types is None or argument in types
 
     def takes_names(self, name: str, argument: str) -> bool:
-        """Return whether an argument is a mapping of free names, and so one value."""
+        """Return whether an argument is a mapping whose keys the user chooses, so that it is replaced as a whole."""
         return _has_mapping((arguments_of(name) or {}).get(argument))
 
 
 @cache
 def arguments_of(name: str) -> dict[str, Any] | None:
-    """Return the types of a class's arguments; ``None`` for a class that is not found, or that takes any argument."""
+    """Return the types of a class's arguments; ``None`` if the class is not found or takes arguments of any name."""
     kind = find_class(name)
     if kind is None:
         return None
@@ -50,7 +50,7 @@ def arguments_of(name: str) -> dict[str, Any] | None:
 
 
 def find_class(name: str) -> type | None:
-    """Return a class of a module that settings name, or of its own module if the name has one."""
+    """Return a class by its name, from the module in the name, or else from the modules of this package."""
     module, _, short = name.rpartition(".")
     for place in (module,) if module else _NAMED:
         try:

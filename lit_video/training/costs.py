@@ -18,7 +18,7 @@ def count_published(model: Published) -> tuple[int, int]:
 
 
 def table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]:
-    """Yield each row's published figures (only if the data are the paper's) and our counts."""
+    """Yield the cost of each row, as published (empty unless the data are the paper's) and as counted here."""
     # here, because importing torch takes seconds
     from lit_video.training.check import build_row
     from lit_video.utils.classes import outputs

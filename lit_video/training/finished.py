@@ -1,4 +1,7 @@
-"""Finished runs, known from their records: what was asked for is compared, and no data set or model is built."""
+"""Finished runs, known from their records alone, without building a data set or a model.
+
+A record holds a digest of everything that asked for its run. If the digest is the same now, so is the run.
+"""
 
 import json
 from collections.abc import Mapping
@@ -24,12 +27,12 @@ NO_LISTING: tuple[DataEffect, ...] = ("pixels", "views", "counts", "test", "trai
 
 @dataclass
 class FinishedRuns:
-    """Runs that are known to be finished; the first run of each data set is compared in full, see :meth:`learn`."""
+    """Runs that are known to be finished; :meth:`learn` takes in those that were compared in full."""
 
     _videos: dict[str, str] = field(default_factory=dict)  # digest of videos and labels by the data set's settings
 
     def knows(self, run: Run) -> bool:
-        """Return whether a run's record shows a result of what is asked for now; false also means unknown."""
+        """Return whether a run's record shows that it is finished and is what is asked for now; ``False`` if unsure."""
         if not has_result(run.folder):
             return False
         try:
@@ -50,14 +53,14 @@ class FinishedRuns:
         try:
             if (run.folder / RUN).is_file() and read_record(run.folder).asked != asked(run):
                 update_record(run.folder, asked=asked(run))
-        except (UserError, OSError):  # somebody else's run
+        except (UserError, OSError):  # the folder belongs to somebody else
             return
 
 
 def asked(run: Run) -> str:
     """Return a digest of all that decides a run's settings: files, row, user's settings, seed, and this program."""
     files = [read_settings(path) for path in run.request.configs]
-    user_settings = [[setting.flag, _named(setting.value)] for setting in run.request.given]
+    user_settings = [[setting.flag, _named(setting.value)] for setting in run.request.user_settings]
     what = [files, run.row.settings, user_settings, run.seed, str(run.start), program()]
     return blake2b(json.dumps(what, sort_keys=True, default=str).encode(), digest_size=8).hexdigest()
 
@@ -89,7 +92,7 @@ def _key(data: Any) -> str:
 
 
 def _same_files(model: Mapping[str, Any], weights: Mapping[str, str]) -> bool:
-    """Return whether starting weights are as recorded; false for classes of the user's own, whose code may differ."""
+    """Return whether starting weights are as recorded; ``False`` with a user's own class, whose code may differ."""
     if names_of(model):
         return False
     for name in model_names("files"):

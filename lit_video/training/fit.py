@@ -15,9 +15,9 @@ from lit_video.training.trainer import RunCLI
 
 
 @contextmanager
-def compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
-    """Compile a network in place; parameter names and random draws stay the same."""
-    if wanted:
+def compiled(network: nn.Module, enabled: bool) -> Iterator[None]:
+    """Compile a network in place for the time of a block; parameter names and random draws stay the same."""
+    if enabled:
         network.forward = torch.compile(network.forward, options={"fallback_random": True})
     try:
         yield
@@ -27,11 +27,11 @@ def compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Trained:
-    """End of a training, before the test, which restores the state of an earlier checkpoint."""
+    """Facts on a training at its end, taken before the test restores the state of an earlier checkpoint."""
 
     checkpoint: Path  # file to test
     seconds: float  # time of training
-    skipped_steps: int  # updates left out, for a loss that was not finite
+    skipped_steps: int  # updates that were left out because the loss was not finite
 
 
 def fit_model(cli: RunCLI, checkpoint: Path | None) -> Trained | None:

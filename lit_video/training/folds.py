@@ -34,7 +34,7 @@ from lit_video.tables.summary import TRAINED
 from lit_video.utils.files import write_bytes
 from lit_video.weights.reading import CHECKPOINT_KEY
 
-# bounds of a temperature; the optimum is 0 if all predictions are right
+# bounds of a temperature, which are needed because the best one is 0 if all predictions are right
 _LEAST = 0.2
 _MOST = 20.0
 
@@ -43,7 +43,8 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     """Write the test results of ``folds`` (run folders by name) into the finished run trained on all videos.
 
     ``run.json`` gets the accuracy over all folds and, in ``folds``, of each fold. The checkpoint gets the temperature
-    fitted to all logits. Stored logits and calibration error use, for each fold, the temperature of the other folds.
+    fitted to all logits. For the stored logits and the calibration error, each fold's logits are divided by a
+    temperature fitted to the other folds, so that no video chooses its own.
     """
     result = result_of(run_dir)
     of_folds = [result_of(folder) for folder in folds.values()]
@@ -88,7 +89,7 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
 def draws_of_folds(folds: Sequence[Path]) -> Draws | None:
     """Return the draws of the folds' tested videos, fold after fold; ``None`` if each video is one.
 
-    Names are compared, not a fold's numbers: videos of one recording may be in several folds, if it is too large.
+    Draws are joined by their names, because a large recording may have videos in several folds, numbered differently.
     """
     names: list[str] = []
     kind = ""
@@ -124,9 +125,10 @@ def _take_orders(run_dir: Path, folds: Mapping[str, Path]) -> dict[str, float]:
 
 
 def _with_numbers_of_folds(parts: list[tuple[NDArray[np.integer], Predictions]]) -> Predictions:
-    """Join a single task's predictions of the folds; each part begins with the numbers of the fold's tested videos.
+    """Join the folds' predictions of a single task, and number the videos as in :func:`take_tests`.
 
-    A video gets its position among the tested videos of all folds, as in :func:`take_tests`.
+    Each part holds the numbers of a fold's tested videos, and its predictions. A video's new number is its position
+    among the tested videos of all folds.
     """
     numbers = []
     tasks = []

@@ -1,4 +1,4 @@
-"""Identity of a requested run, compared with the record in its folder and with other runs of the same training."""
+"""Identity of a requested run, and its comparison with the record in its folder and with other runs."""
 
 import logging
 import shutil
@@ -79,11 +79,11 @@ def _digests_of_files(model: Mapping[str, Any]) -> dict[str, str]:
 
 def overridden(run: Run) -> dict[str, Override]:
     """Return the settings that the user changed in the row, by key."""
-    if not run.request.given:
+    if not run.request.user_settings:
         return {}
     try:
         row = ReadCLI(run.row_settings).resolved()
-    except ArgumentError:  # the flags name what the file leaves open, such as the data set
+    except ArgumentError:  # without the user's flags something is missing, such as the data set
         return {}
     used = ReadCLI(run.settings).resolved()
 

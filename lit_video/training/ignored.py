@@ -1,4 +1,4 @@
-"""Settings that the parser would ignore silently, refused with their origin."""
+"""Refusal of settings that the parser would ignore silently."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ LINKED_SETTINGS = model_names("classes", "clip")
 def refuse_ignored(
     files: Sequence[Path], settings: Iterable[tuple[str, Any]], where: str, *, seed: int | None = None
 ) -> None:
-    """Refuse values that the parser would ignore silently, or that another setting decides.
+    """Refuse values that would have no effect, because the parser ignores them or another setting decides.
 
     Args:
         files: configuration files, in their order.
@@ -43,7 +43,7 @@ def refuse_ignored(
 
 
 def _refuse_linked(key: str, origin: str) -> None:
-    """Refuse a setting of the model that is the data set's."""
+    """Refuse a setting of the model that it takes from the data set."""
     group, _, inside = key.partition(".")
     name = inside.partition(".")[0]
     if group != "model" or name not in LINKED_SETTINGS:

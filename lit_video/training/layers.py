@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from lit_video.settings.effects import RUN_KEYS
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested, merged, put, read_settings
 from lit_video.tables.table import MERGED_KEY, Row
 from lit_video.training.constructors import Constructors
@@ -22,19 +22,20 @@ def of_files(paths: Sequence[Path]) -> Nested:
 
 
 def of_row(settings: Nested, row: Row, start: Path | None = None) -> Nested:
-    """Return settings with those of a row, and the run that it starts from in place of its weights.
+    """Return settings with those of a row over them.
 
-    A row's mapping replaces the files', except for the network's size, which keeps what the row leaves out.
+    A mapping of the row replaces that of the files; only the network's size keeps the parts that the row leaves out.
+    ``start`` is the folder of the run whose weights the row names, if it names a run.
     """
     own = row.settings | ({"model.weights": str(start)} if start else {})
-    # a class before its own settings
+    # put a class before its own settings
     for key, value in sorted(own.items(), key=lambda setting: "." in setting[0]):
         settings = put(settings, key, value, classes=Constructors(), whole=key != MERGED_KEY)
     return settings
 
 
-def with_given(settings: Nested, given: Iterable[Given]) -> Nested:
-    """Return settings with those of the command line."""
-    for setting in given:
+def with_user_settings(settings: Nested, user_settings: Iterable[UserSetting]) -> Nested:
+    """Return settings with the user's over them."""
+    for setting in user_settings:
         settings = put(settings, setting.key, setting.value, classes=Constructors())
     return settings

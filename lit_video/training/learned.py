@@ -15,9 +15,9 @@ TESTED = "test/video_top1"
 def learned(trainer: Trainer, model: VideoClassifier, data: VideoDataModule, *, checkpoint: Path) -> dict[str, float]:
     """Test a checkpoint on up to 512 training videos; return ``train/video_top1`` in percent, or nothing.
 
-    The videos are the same in every run of a data set (:func:`~lit_video.video.clips.some_of`). They have the views and
-    the order of the test and no augmentation, so the number differs from the curve's ``train/clip_top1``. The training
-    time does not count this test. A data set with a test loader of its own has no such number.
+    All runs on a data set use the same of its videos (:func:`~lit_video.video.clips.some_of`), without augmentation,
+    with the views and the order of frames of the test; so the number differs from ``train/clip_top1`` in the curve.
+    This test is not part of the training time. A data set with a test loader of its own has no such number.
     """
     if type(data).test_dataloader is not VideoDataModule.test_dataloader:
         return {}

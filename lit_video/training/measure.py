@@ -1,4 +1,4 @@
-"""Third step of a run: test it, and measure what it has learned and what its model can see."""
+"""Third step of a run: test the model, and measure what it has learned and what it can see."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class SightAndNeeds:
-    """Sight of a model and needs of TemporalSkills; ``None`` on other data. See :class:`RunResult`."""
+    """Sight of a model and needs of TemporalSkills, see :class:`RunResult`; ``None`` on other data."""
 
     reach: int | None = None
     sees_order: bool | None = None
@@ -60,7 +60,7 @@ def sight_and_needs(cli: RunCLI) -> SightAndNeeds:
         reach=sight.frames,
         sees_order=sight.order,
         sees_near=sight.near,
-        # a model that sees which frames are neighbours can exceed the ceiling of models that see an unordered set
+        # the ceiling holds for models that see a set of frames without order; one that sees neighbours may exceed it
         blind_ceiling=data.reversal_ceiling if sight.near else data.blind_ceiling,
         steps_shown=shown.steps_shown,
         needed_reach=shown.reach,

@@ -1,4 +1,4 @@
-"""Needs of TemporalSkills: the steps and the distance of frames that a model must be shown and compare."""
+"""Needs of TemporalSkills: how many steps a model must be shown, and how distant frames it must compare."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from lit_video.datamodules import TemporalSkills
 
 @dataclass(frozen=True)
 class Needs:
-    """Steps and distance of frames that a model must be shown and compare to tell every skill in every video.
+    """Steps that a model must be shown, and distance of frames that it must compare, to tell all skills in all videos.
 
-    No scheme compares clips, so a model of shorter clips cannot see events that are further apart.
+    No scheme compares frames of different clips, so events that are never in one clip cannot be compared.
     """
 
     steps_shown: float  # largest share, 0 to 1, of a video's steps that one clip of the test shows
-    # distance in frames that a scheme must compare to tell every orderN; neighbouring steps show any other skill too.
-    # Unknown if no clip shows both events of every orderN
+    # distance in frames that a scheme must compare to tell every orderN (neighbouring steps show all other skills);
+    # ``None`` if no clip shows both events of the orderN that needs the largest distance
     reach: int | None
 
 
 def needs(data: TemporalSkills) -> Needs:
-    """Return the needs of the test's clips. On a circle of T steps, events N apart stand N or T - N apart."""
+    """Return the needs of the test's clips; on a circle of T steps, events N apart are also T - N apart."""
     clips = data.steps_shown()
     shown = max(len(set(clip)) for clip in clips) / data.steps
     furthest = max((max(apart, data.steps - apart) for apart in data.event_distances), default=1)

@@ -10,7 +10,7 @@ from lit_video.modules import VideoClassifier
 from lit_video.runs.folder import read_record
 from lit_video.schemes.loading import is_known, names_of
 from lit_video.settings.effects import model_names, picked
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested
 from lit_video.training.cli import ReadCLI, user_errors
 from lit_video.training.recorded_classes import TrustedPackages
@@ -19,11 +19,12 @@ from lit_video.utils.processes import usable_cores
 TAKEN = ("seed_everything", "data", "model")
 
 
-def run_settings(record: Path, given: Sequence[Given] = ()) -> Nested:
+def run_settings(record: Path, user_settings: Sequence[UserSetting] = ()) -> Nested:
     """Return the model, data, seed and precision in a run's ``run.json``.
 
-    Classes must be of this package, or of a package that the user's ``given`` settings name. Nothing is written to
-    folders named in the record; callbacks, loggers, plugins and other classes of the trainer are left out.
+    A record may come from anybody. So classes must be of this package, or of a package that ``user_settings`` name;
+    nothing is written to folders that the record names; callbacks, loggers, plugins and other classes of the trainer
+    are left out.
     """
     try:
         identity = read_record(record.parent).identity
@@ -33,7 +34,7 @@ def run_settings(record: Path, given: Sequence[Given] = ()) -> Nested:
         precision = settings["trainer"]["precision"]
         taken = {key: settings[key] for key in TAKEN}
         with user_errors(lambda key: str(record)):
-            trusted = TrustedPackages({"lit_video", *_packages(given)})
+            trusted = TrustedPackages({"lit_video", *_packages(user_settings)})
             trusted.check_class(taken["data"], VideoDataModule, "data")
             trusted.check_class(taken["model"], VideoClassifier, "model")
             read = ReadCLI(taken).resolved()
@@ -41,12 +42,12 @@ def run_settings(record: Path, given: Sequence[Given] = ()) -> Nested:
         raise UserError(f"{record}: has no settings ({error}); give --config FILE") from error
 
     _adapt_data(read["data"])
-    _adapt_model(read["model"]["init_args"], record, given)
+    _adapt_model(read["model"]["init_args"], record, user_settings)
     return {"trainer": {"precision": precision}} | picked(read, TAKEN)
 
 
 def _adapt_data(data: Nested) -> None:
-    """Take no more workers than there are cores, and no folder that the data set would write to."""
+    """Limit the number of workers to the cores, and drop a folder that the data set would write to."""
     arguments = data["init_args"]
     arguments["num_workers"] = min(arguments["num_workers"], usable_cores())
 
@@ -56,12 +57,12 @@ def _adapt_data(data: Nested) -> None:
         arguments.pop("root", None)
 
 
-def _adapt_model(model: Nested, record: Path, given: Sequence[Given]) -> None:
-    """Leave out starting weights, which the checkpoint replaces, and own parts that the user names anew."""
+def _adapt_model(model: Nested, record: Path, user_settings: Sequence[UserSetting]) -> None:
+    """Drop starting weights, which the checkpoint replaces, and own parts for which the user names others."""
     for name in model_names("files"):
         model.pop(name, None)
 
-    named = {setting.key for setting in given}
+    named = {setting.key for setting in user_settings}
     for name, class_name in names_of(model).items():
         if f"model.{name}" in named:
             del model[name]
@@ -70,9 +71,9 @@ def _adapt_model(model: Nested, record: Path, given: Sequence[Given]) -> None:
             raise UserError(f"{record}: {reason}; if you trust it, give its file as --scheme")
 
 
-def _packages(given: Sequence[Given]) -> Iterator[str]:
+def _packages(user_settings: Sequence[UserSetting]) -> Iterator[str]:
     """Iterate over the packages of classes that the user's settings name."""
-    for setting in given:
+    for setting in user_settings:
         name = str(setting.value)
         if "." in name and name.replace(".", "").isidentifier():
             yield name.partition(".")[0]

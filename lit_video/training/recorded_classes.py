@@ -1,7 +1,8 @@
-"""Check of the classes in a run's record, which may come from anybody: none outside of trusted packages is imported.
+"""Check of the classes in a run's record, which may come from anybody: only trusted packages are imported.
 
-A record holds resolved settings: a class is a mapping of its name and arguments, and no setting stands in a file. The
-parser reads more than this: files and classes by name, in many places. What it would read is refused before.
+A record holds resolved settings, in which a class is a mapping of its name and arguments, and no setting is in another
+file. The parser would accept more: names of files and of classes in many places. All of these are refused before it
+reads the settings.
 """
 
 import inspect
@@ -16,7 +17,7 @@ from lit_video.settings.nested import ARGUMENTS, CLASS
 from lit_video.training.constructors import find_class
 from lit_video.utils.arguments import fits, types_of
 
-NO_DATA = {CLASS, ARGUMENTS, "__path__"}  # keys that plain data do not have
+NO_DATA = {CLASS, ARGUMENTS, "__path__"}  # keys by which the parser would take a mapping for a class or a file
 PLAIN_TYPES = (str, int, float, bool, Path, type(None), list, tuple, dict)
 
 

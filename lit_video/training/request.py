@@ -8,12 +8,12 @@ from pathlib import Path
 
 from lit_video.errors import UserError
 from lit_video.runs.folder import has_result
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested, short_key
 from lit_video.tables.overlays import refuse_lost
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN, Row, Table
-from lit_video.training.layers import of_files, of_row, with_given
+from lit_video.training.layers import of_files, of_row, with_user_settings
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Request:
     rows: list[Row]
     seeds: list[int]
     folder: Path  # parent of all runs' folders
-    given: list[Given]  # the user's settings on the command line
+    user_settings: list[UserSetting]  # settings on the command line
     single: bool  # one row with one seed
     recipe: str | None = None  # name of a recipe of the scale; by default each family's first recipe
     reuse: bool = False  # take the weights of a finished run with the same training, from any table
@@ -86,13 +86,13 @@ class Run:
             words += ["--recipe", request.recipe]
         if request.reuse:
             words.append("--reuse")
-        words += [setting.flag for setting in request.given]
+        words += [setting.flag for setting in request.user_settings]
         return words
 
     @property
     def settings(self) -> Nested:
         """Settings of the run: the files', the row's, the run to start from, the user's, the seed; later ones win."""
-        return with_given(self.row_settings, self.request.given) | {"seed_everything": self.seed}
+        return with_user_settings(self.row_settings, self.request.user_settings) | {"seed_everything": self.seed}
 
     @property
     def row_settings(self) -> Nested:
@@ -122,7 +122,7 @@ class Run:
     def origin(self, key: str = "") -> str:
         """Name a setting's origin for messages: the command line, or the files and the row."""
         short = short_key(key)
-        if any(setting.key == short for setting in self.request.given):
+        if any(setting.key == short for setting in self.request.user_settings):
             return "command line"
         return f"{', '.join(map(str, self.request.configs))}: row {self.row.name}"
 
@@ -134,7 +134,7 @@ def build_request(
     *,
     runs: Path = Path("runs"),
     recipe: str | None = None,
-    given: Sequence[Given] = (),
+    user_settings: Sequence[UserSetting] = (),
     reuse: bool = False,
 ) -> Request:
     """Read a table and its scale's files into a :class:`Request`.
@@ -145,7 +145,7 @@ def build_request(
         seeds: a run for each, of each row.
         runs: folder of all runs.
         recipe: name of a recipe of the scale.
-        given: the user's settings on the command line.
+        user_settings: settings on the command line.
         reuse: take the weights of a finished run with the same training.
 
     Raises:
@@ -153,7 +153,7 @@ def build_request(
     """
     table = read_table(list(configs), recipe)
     chosen = table.rows if rows is None else _chosen_rows(table, rows)
-    refuse_lost(table, chosen, configs, given=given)
+    refuse_lost(table, chosen, configs, user_settings=user_settings)
 
     is_one_row = len(chosen) == 1 and (rows is not None or len(table.rows) == 1)
     return Request(
@@ -162,7 +162,7 @@ def build_request(
         rows=chosen,
         seeds=list(seeds),
         folder=runs,
-        given=list(given),
+        user_settings=list(user_settings),
         single=is_one_row and len(seeds) == 1,
         recipe=recipe,
         reuse=reuse,

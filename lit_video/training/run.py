@@ -74,7 +74,11 @@ def run_row(run: Run, stops: StopSignals) -> None:
 
 
 def _history_to_go_on(run: Run, cli: CheckCLI) -> History:
-    """Return a run's history; refuse to train what cannot be compared, and take what another run has trained."""
+    """Return the history with which a run begins or goes on.
+
+    A run that could not be compared with finished ones is refused. With ``--reuse``, the training of another run is
+    taken.
+    """
     history = ask(run, cli)
     if history.finished:
         return history
@@ -90,14 +94,14 @@ def _history_to_go_on(run: Run, cli: CheckCLI) -> History:
 
 
 def _set_shorter_aside(run_dir: Path) -> None:
-    """Rename the record of a shorter training, which is measured anew once it is longer."""
+    """Rename the record of a shorter training, because a longer one is tested again and gets a new record."""
     result = read_record(run_dir).result
     if result:
         (run_dir / RUN).replace(run_dir / f"run.step{result.steps}.json")
 
 
 def _to_the_end(run: Run, stops: StopSignals, history: History | None = None) -> None:
-    """Train and test; report an early end. The process with ``history`` also writes the end to ``run.json``."""
+    """Train and test, and report an early end; the process with ``history`` also writes it to ``run.json``."""
     try:
         with failures():
             _train_and_test(run, stops, history)

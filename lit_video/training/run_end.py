@@ -1,4 +1,4 @@
-"""End a run without a result: print a line, write the state to ``run.json``, requeue a Slurm job."""
+"""End of a run without a result: a line for the user, the state in ``run.json``, and a new place in Slurm's queue."""
 
 import logging
 import re
@@ -32,7 +32,7 @@ KNOWN_FAILURES = {
 
 
 def leave(run_dir: Path, status: int, line: str, *, step: int = 0, steps: int = 0) -> None:
-    """Write that a run stopped; requeue a preempted Slurm job."""
+    """Write to ``run.json`` that a run stopped, and requeue a preempted Slurm job."""
     if status != PREEMPTED:
         write_end(run_dir, "stopped", line, step=step, steps=steps)
         return

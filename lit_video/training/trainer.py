@@ -125,7 +125,7 @@ class RunCLI(VideoCLI):
         return callbacks
 
     def _guards(self) -> list[Callback]:
-        """Return the callbacks that can stop training; ``Checkpoints`` is last, to save the new state of all."""
+        """Return the callbacks that can stop training; ``Checkpoints`` is last, to save the new state of the others."""
         most_skipped = self.config.nan.partition(":")[2]  # the policy is fail or skip:N
         self.finite = RequireFinite(int(most_skipped or 0))
         if self.config_init.trainer.fast_dev_run:

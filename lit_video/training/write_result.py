@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 
 
 def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, history: History) -> None:
-    """Close the W&B run and write the result into ``run.json``; times and steps are the training's."""
+    """Close the W&B run and write the result into ``run.json``; its times and steps do not count the tests."""
     checkpoint = trained.checkpoint
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))
@@ -78,7 +78,7 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
         command=recorded_command(cli.run.words),
         finished=datetime.now().astimezone().isoformat(timespec="seconds"),
     )
-    # whole: somebody may have removed the folder, and with it what was recorded at the start
+    # write the whole record, because somebody may have removed the folder with the part that was written at the start
     update_record(
         cli.run_dir,
         identity=history.identity,

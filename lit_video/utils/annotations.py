@@ -21,7 +21,7 @@ _LIKE_TIMES = re.compile(
     r"(?:\b|_|t)(starts?|begin|ends?|stop|onset|offset|from|to)(?:\b|_|time|frame|sec|ms)|\bt_?([01]|min|max)\b|timestamp",
     re.I,
 )
-SEPARATORS = "|;"  # between several labels; no class name has them
+SEPARATORS = "|;"  # marks between several labels of a video, which no class name may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,9 @@ def read_annotations(
         key: the setting that messages name.
         path: the file.
         columns: names that the header must hold.
-        headless: column names of a file without header; trailing ones may be absent unless they are in ``columns``.
-            A first line that holds any of ``columns`` is a header. ``None``: the file must have a header.
+        headless: column names of a file without header, of which the last ones may be missing unless they are in
+            ``columns``. A first line with any of ``columns`` is a header all the same. ``None`` if the file must have
+            a header.
         delimiter: separator; ``None`` to find it from the lines.
         optional: names that the header may hold.
         unique: a column whose cells must differ.

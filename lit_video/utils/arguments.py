@@ -1,4 +1,4 @@
-"""Choices and ranges of arguments, checked by one rule from their types, whoever calls: YAML, flags or Python."""
+"""Check of arguments by their types, with choices and ranges: the same for YAML, flags and Python."""
 
 import collections.abc
 import math
@@ -89,7 +89,7 @@ def types_of(annotated: Callable[..., Any]) -> dict[str, Any]:
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Return whether a value is one of a type: of a choice, a range, a collection with such members, a class.
+    """Return whether a value fits a type: a choice, a range, a class, or a collection of values that fit.
 
     Like jsonargparse, take a list for a tuple and an int for a float, and a mapping for a dataclass's fields.
     """

@@ -24,7 +24,7 @@ def by_task(classes: Any, single: str = "") -> dict[str, Any]:
 def outputs(classes: Classes) -> int:
     """Return the number of logits for these classes; the heads of several tasks are one linear layer.
 
-    Without classes a network is built with one output, and its classifier taken away.
+    For 0 classes the result is 1: the network is built with one output, and then its classifier is removed.
     """
     return sum(by_task(classes).values()) or 1
 

@@ -1,4 +1,4 @@
-"""Read and write files, whole or not at all; find the data folder."""
+"""Reading and writing of files, whole or not at all, and the data folder."""
 
 import csv
 import io
@@ -76,8 +76,9 @@ def writing(flag: str, path: Path) -> Iterator[None]:
 def read_regular(path: Path, most: int) -> bytes:
     """Return the content of a file that may come from anybody.
 
-    Raise a ValueError for a link, which might lead to a file of one's own, a pipe, a device, or more bytes than
-    ``most``.
+    Raises:
+        ValueError: it is a link, which might lead to a private file of the reader's, a pipe or a device, or has more
+            bytes than ``most``.
     """
     try:
         return read_plain(path, most, follow=False)

@@ -1,6 +1,7 @@
-"""Messages of the package: records of ``logging``, which a command prints as plain lines, and Python on request.
+"""Messages of the package: records of ``logging``, which commands print as plain lines; Python shows them on request.
 
-``info`` is a command's output; ``ASIDE``, progress and remarks beside it, and warnings are for standard error.
+Records of level INFO are a command's output. ``ASIDE`` is the level of progress and remarks; these and warnings go to
+the standard error.
 """
 
 import logging
@@ -14,9 +15,9 @@ _package = logging.getLogger("lit_video")
 
 
 class _Lines(logging.Handler):
-    """Handler that prints each record as a line, on the standard output or error of the moment.
+    """Handler that prints each record as a line, to the standard output or error, also if these are replaced later.
 
-    A line that cannot be written raises, as ``print`` does: a closed pipe ends a command.
+    An error in writing is raised, unlike by other handlers, because a closed pipe shall end a command.
     """
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -28,14 +29,14 @@ _lines = _Lines()
 
 
 def are_shown() -> bool:
-    """Return whether progress is shown; bars ask this, because they are no records."""
+    """Return whether messages are shown, for progress bars, which are no records and so must ask."""
     return _package.isEnabledFor(ASIDE)
 
 
 def show_messages(shown: bool = True) -> None:
-    """Print the messages of trainings, plans and downloads as a command does, or no longer.
+    """Print the messages of trainings, plans and downloads as commands do; ``False`` stops it again.
 
-    Without a call Python shows warnings alone; loggers are named after modules, such as ``lit_video.training.run``.
+    By default Python shows only warnings. Loggers have the names of modules, such as ``lit_video.training.run``.
     """
     _package.setLevel(logging.INFO if shown else logging.NOTSET)
     if shown:

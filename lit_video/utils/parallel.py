@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[Result]:
     """Yield results; show on stderr how many of ``total`` are done and the time left, as a bar on a terminal.
 
-    Elsewhere it is a line every half minute. Work that takes longer than a few seconds says at its beginning how long.
+    Elsewhere a line is printed every half minute; the first one comes after a few seconds of work.
     """
     if sys.stderr.isatty() and are_shown():
         from rich.console import Console
@@ -57,7 +57,7 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
 def joined_threads(count: int) -> Iterator[ThreadPool]:
     """Yield a pool of threads for work that waits for a disk; all have ended when it is left.
 
-    The threads of a plain ``ThreadPool`` outlive its block for a moment.
+    A plain ``ThreadPool`` does not wait for its threads at the end of its block.
     """
     pool = ThreadPool(count)
     try:

@@ -31,12 +31,12 @@ AGAIN = "the same command again goes on from here"
 
 
 class StopSignals:
-    """Handler that ends a run's process at a signal, after ``last_words``; if ``waits``, it only sets ``received``.
+    """Handler of the signals that stop a run: SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2.
 
-    Signals: SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2. Before training there is nothing to keep, and an exception
-    could be swallowed, so the process of a command prints a line and ends; a program or notebook that called a function
-    gets a ``KeyboardInterrupt``. Code that sets :attr:`waits` stops at a checkpoint itself; a second Ctrl-C ends the
-    run even then.
+    Before training there is nothing to keep, so a signal ends the run at once, after ``last_words``. The process of a
+    command prints a line and ends, because an exception could be swallowed; a program or notebook that called a
+    function gets a ``KeyboardInterrupt``. In training, :attr:`waits` is set: then the signal is only stored in
+    ``received``, and the training stops at its next checkpoint. A second Ctrl-C ends the run even then.
     """
 
     ends_process = False  # True in the process of a command, see :func:`process_of_command`

@@ -64,7 +64,7 @@ def to_text(content: bytes) -> str:
 
 
 def composed(name: str) -> str:
-    """Return a name with composed characters (Unicode's NFC): a Mac's archives spell an accent as a character."""
+    """Return a name with composed characters (Unicode's NFC), because a Mac's archives store accents by themselves."""
     return normalize("NFC", name)
 
 

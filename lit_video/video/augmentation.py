@@ -38,7 +38,7 @@ VIVIT_OPS += ["Sharpness", "SolarizeAdd"]
 VIVIT_LAYERS = 2
 VIVIT_MAGNITUDES = {"vivit-rand-15": 15, "vivit-rand-20": 20}  # Table 7: 15 for Epic-Kitchens, 20 for SSv2
 XVIT_SHORT_SIDE = (0.9 * 256 / 224, 1.3 * 256 / 224)  # X-ViT, section 4.1
-# for each kind of crop: default range of the short side after scaling, as multiples of the clip's short side
+# default range of the frames' short side after scaling, in multiples of the clip's short side, for each kind of crop
 SHORT_SIDES = {"scale": XVIT_SHORT_SIDE, "stretch": XVIT_SHORT_SIDE, "most": (1, 8 / 7), "whole": (1, 1.2 * 8 / 7)}
 SHORT_SIDES["multiscale"] = (1, 1)
 
@@ -59,10 +59,11 @@ def posterize(image: Image.Image, bits: int, **_: object) -> Image.Image:
 
 
 def vivit_rand(magnitude: int) -> ClipOp:
-    """Return ViViT's RandAugment: two draws from ten operations, cutout and identity, all equally likely.
+    """Return ViViT's RandAugment: two draws from twelve equally likely choices, ten operations, cutout and identity.
 
-    An operation sees all frames stacked in one picture, so AutoContrast, for example, uses the clip's statistics.
-    timm's operations have the same origin as the release's. SolarizeAdd adds up to 128 here, up to 220 in the release.
+    An operation gets all frames stacked in one picture, so that AutoContrast, for example, uses the whole clip's
+    statistics. The operations are timm's, which have the same origin as the release's; one differs: SolarizeAdd adds up
+    to 128 here, up to 220 in the release.
     """
     hparams = {"magnitude_max": magnitude, "img_mean": (GREY,) * 3}
     ops: list[ClipOp] = [
@@ -144,7 +145,7 @@ class Augmentation:
 
     Args:
         short_side: range of short sides in pixels, [256, 320] in most papers. Frames are scaled to a short side drawn
-            from it, then cropped to the clip's size. ``None``: multiples of the clip's size that depend on ``crop``.
+            from it, then cropped to the clip's size. ``None`` for multiples of the clip's size that depend on ``crop``.
         flip: probability of a horizontal flip; 0 where classes differ by direction.
         policy: ``auto`` (AutoAugment, torchvision's ImageNet policy), ``rand`` (RandAugment, 2 layers of magnitude 9),
             ``timm-v0`` (X-ViT's release; applied before the crop), ``vivit-rand-15`` and ``-20`` (ViViT's RandAugment,
@@ -156,8 +157,10 @@ class Augmentation:
             draws, for height and width (ViViT's release); ``multiscale``: one of the boxes of X-ViT's release
             (:func:`~lit_video.video.crops.multiscale_boxes`); ``most``: a random box, 7/8 to 1 times the largest box's
             sides; ``whole``: 73 to 100 % of the frame's height and the same share of its width, squeezed to the shape.
-        cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. With mixup, a batch uses one of both.
-        inverse: draw the short side's reciprocal uniformly, not the side (PySlowFast's ``INV_UNIFORM_SAMPLE``).
+        cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. If mixup is on too, each batch gets
+            one of the two.
+        inverse: draw the reciprocal of the short side uniformly, not the side itself (PySlowFast's
+            ``INV_UNIFORM_SAMPLE``).
         colour: probability of a change of colours (:func:`change_colours`).
         grey: probability of a clip without colours.
     """
@@ -203,7 +206,7 @@ class TrainingView:
             raise ValueError(f"augmentation.short_side begins at {low:g}, below the clip's {side} pixels")
         self.shares = (low / side, high / side)
 
-        # a short side of one's own scales the frame, whatever the clip's shape; multiples are of the largest box's side
+        # a short side in pixels scales the frame, whatever the clip's shape; a multiple scales the largest box
         scales_frame = bool(augmentation.short_side) and augmentation.crop in ("scale", "stretch")
         is_square = side == max(self.size)
         self.scales = scales_frame and not is_square
@@ -293,7 +296,7 @@ class ReleasedViews(EvaluationViews):
         if crops not in (1, 3):
             raise ValueError(f"test_crops is {crops}, the release's views are 1 or 3")
         super().__init__(crops, size, short_side)
-        self.thirds = {1: (1,), 3: (0, 1, 2)}[crops]  # 1 is the middle
+        self.thirds = {1: (1,), 3: (0, 1, 2)}[crops]  # left or top, middle, right or bottom
         self.side = self.size[0]
         if self.size != (self.side, self.side):
             raise ValueError(f"views is released, which cuts squares, but image_size is {list(self.size)}: use even")

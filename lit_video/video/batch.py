@@ -25,8 +25,8 @@ class Batch(TypedDict):
     ``clip``: normalised floats ``(b, 3, t, height, width)``. ``video`` and ``view`` of each clip: numbers ``(b,)``.
     ``target``: class numbers ``(b,)`` or ``(b, tasks)``; in training probabilities ``(b, classes)``, where ``classes``
     is the sum over all tasks. If a video may have several labels, the target is multi-hot, ``(b, classes)``.
-    Losses and metrics ignore an unreadable video: its clip is zero (grey), ``video`` is -1, and ``target`` is -100
-    (``IGNORED``), or zero where class numbers became probabilities.
+    Losses and metrics ignore an unreadable video. Its clip is zero (grey), ``video`` is -1, and ``target`` is -100
+    (``IGNORED``), or all zero if targets are probabilities.
     """
 
     clip: Tensor
@@ -40,9 +40,13 @@ def as_batch(
 ) -> Batch:
     """Convert the batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``.
 
-    Clips are normalised floats; with ``features`` they may have any shape. If ``video`` or ``view`` is missing, every
-    clip gets a different number: ``numbers`` maps indices in the batch to numbers among all clips.
-    If ``labelled`` is False, the batch needs no target, and ``target`` is -100.
+    Clips must be normalised floats. If the batch has no ``video``, each clip counts as a video of its own.
+
+    Args:
+        loaded: the loader's batch.
+        numbers: function from indices in the batch to numbers among all clips, for batches without ``video``.
+        labelled: whether the batch needs a target; without one, ``target`` is -100.
+        features: whether clips are features, which may have any shape.
     """
     entries = _named(loaded)
     names = {"clip"} | entries.keys() & {"video", "view"}
@@ -105,7 +109,7 @@ def check_axes(clip: Tensor, num_frames: int) -> None:
 
 
 def _hint(shape: tuple[int, ...], num_frames: int) -> str:
-    """Say how a clip of another shape becomes one that models take; empty if that cannot be known."""
+    """Return advice on how to turn a clip's shape into one that models take; empty if there is none."""
     if len(shape) == 4 and (shape[0] == 3 or shape[1] == 3):
         return "; clip[None] adds the batch" if shape[0] == 3 else "; clip.transpose(0, 1)[None] moves the colours"
     if len(shape) == 5 and shape[1] == 3:
@@ -157,10 +161,10 @@ def check_classes(batch: Any, classes: Classes, several_labels: bool) -> None:
 
 
 class Mixture(NamedTuple):
-    """How each clip of a batch is mixed with its neighbour, the clip before it; their labels are mixed alike."""
+    """Mixing of each clip of a batch with its neighbour, the clip before it; labels are mixed in the same shares."""
 
     share: float  # the neighbour's share, 0 to 1
-    box: Box | None = None  # copied from the neighbour; None: all pixels are blended
+    box: Box | None = None  # box that is copied from the neighbour; None to blend all pixels
 
 
 class BatchDraws(NamedTuple):
@@ -233,7 +237,7 @@ def training_batch(
 
 
 def _beside(of_clips: Tensor, x: Tensor) -> Tensor:
-    """Give a value per clip axes of size 1, to broadcast it with ``x``."""
+    """Add axes of size 1 to a value per clip, so that it broadcasts with ``x``."""
     ones = [1] * (x.ndim - 1)
     return of_clips.reshape(-1, *ones)
 
@@ -328,7 +332,7 @@ def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch
 
 
 def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> Mixture:
-    """Draw a box with the image's aspect ratio, a uniform centre and a share 1 - Beta(alpha, alpha) of the image.
+    """Draw a box with the image's aspect ratio, a uniform centre, and an area of 1 - Beta(alpha, alpha) of the image's.
 
     The box is clipped to the image; ``share`` is the clipped box's share of the area.
     Source: arXiv:1905.04899, section 3.1.

@@ -54,8 +54,7 @@ class VideoRecord:
 def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
     """Return a share of every class's videos (TimeSformer, Fig. 4), rounded up, in the order of the records.
 
-    A larger share contains every smaller share. The choice depends only on a video's rank in its class: if two classes
-    have the same size, their i-th videos are both kept or both left out.
+    A larger share contains every smaller share. Which videos are kept depends only on their position within the class.
     """
     classes: dict[object, list[int]] = defaultdict(list)
     for index, record in enumerate(records):
@@ -70,7 +69,7 @@ def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
 
 
 def some_of(records: Sequence[VideoRecord], most: int) -> list[VideoRecord]:
-    """Return at most ``most`` videos in the order of the records: always the same ones, whatever their order means."""
+    """Return at most ``most`` videos, always the same ones, spread at random over the records; keep their order."""
     order = sorted(range(len(records)), key=lambda index: digest("some", index))
     return [records[index] for index in sorted(order[:most])]
 
@@ -138,13 +137,13 @@ class ClipDataset(Dataset[Sample]):
 
         if len(keys) > 1:
             try:
-                wanted = np.unique([self._numbers(key) for key in keys]).tolist()
+                numbers = np.unique([self._numbers(key) for key in keys]).tolist()
                 table = record.table()
-                size = 3 * len(wanted) * table.height * table.width
+                size = 3 * len(numbers) * table.height * table.width
                 if size <= MOST_DECODED_BYTES:
-                    frames = record.decode(wanted, self.decode)
-                    decode = partial(_chosen, frames, wanted)
-            except DecodeError:  # perhaps not of all clips: each is decoded alone
+                    frames = record.decode(numbers, self.decode)
+                    decode = partial(_chosen, frames, numbers)
+            except DecodeError:  # perhaps a single clip is damaged, so decode each clip alone
                 pass
 
         return [self._sample(key, decode) for key in keys]
@@ -198,7 +197,7 @@ def _key(item: Key | int) -> Key:
 
 
 def _chosen(frames: Frames, available: list[int], numbers: list[int]) -> Frames:
-    """Return frames by their number from those of ascending numbers that are decoded."""
+    """Return the frames of some numbers, from decoded frames whose numbers ``available`` gives in ascending order."""
     return frames[np.searchsorted(available, numbers)]
 
 

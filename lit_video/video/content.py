@@ -11,7 +11,8 @@ from lit_video.utils.files import files_below, open_plain
 from lit_video.utils.parallel import joined_threads
 from lit_video.video.trained_on import READERS, content_digest
 
-Signature = Callable[[Path], Hashable]  # equal for files of equal content; None for a file that cannot be compared
+# value that is equal for files of equal content, such as the size; None for a file that cannot be compared
+Signature = Callable[[Path], Hashable]
 
 
 def copies(paths: Iterable[str]) -> dict[str, str]:
@@ -44,7 +45,7 @@ def whole_digest(path: Path) -> str:
 
 
 def _divided(paths: list[str], sign: Signature, pool: ThreadPool) -> list[list[str]]:
-    """Divide paths into groups of equal signs; leave out those that are alone."""
+    """Divide paths into groups of equal signature; leave out a path whose signature no other has."""
     groups: dict[Hashable, list[str]] = defaultdict(list)
     signs = pool.map(lambda path: _sign(sign, path), paths, chunksize=16)
     for path, sign_of_path in zip(paths, signs, strict=True):
@@ -54,7 +55,7 @@ def _divided(paths: list[str], sign: Signature, pool: ThreadPool) -> list[list[s
 
 
 def _sign(sign: Signature, path: str) -> Hashable:
-    """Return the sign of a file, ``None`` if it cannot be read."""
+    """Return the signature of a file, ``None`` if it cannot be read."""
     try:
         return sign(Path(path))
     except (OSError, ValueError):

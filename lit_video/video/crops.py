@@ -33,10 +33,16 @@ def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, flo
 
 
 def share_of_largest(height: int, width: int, shape: tuple[int, int], *, short_side: float) -> float:
-    """Return the share of the largest box that is the clip, once the frame's short side is scaled to ``short_side``.
+    """Return the side of a clip as a share of the largest box, in a frame scaled to a short side.
 
-    ``shape`` is the clip's height and width in scaled pixels. A frame in which the clip does not fit gives the largest
-    box; of a square clip the share is its side divided by ``short_side``.
+    For a square clip this is its side divided by ``short_side``. If the clip does not fit into the scaled frame, it
+    becomes the largest box.
+
+    Args:
+        height: height of the frame before scaling.
+        width: its width.
+        shape: height and width of the clip, in pixels after scaling.
+        short_side: short side of the frame after scaling.
     """
     rows = shape[0] / short_side * min(height, width)  # before scaling
     return min(1.0, rows / largest(height, width, shape)[0])

@@ -15,9 +15,9 @@ class TrainingSampler(DistributedSampler[Sample]):
     """Sampler of shuffled ``(epoch, index)`` for training.
 
     An optimizer step takes the next ``batch_size * processes * accumulate`` items: ``accumulate`` batches for every
-    process. Runs with the same product take the same items in a step; if ``batch_size`` is the same, they also
-    take the same batches. Clips that do not fill a step are left out of the epoch. ``ranks``: number of processes, and
-    this process's rank.
+    process. So runs with the same product take the same items in a step, and with the same ``batch_size`` the same
+    batches. Clips at the end that do not fill a step are left out of the epoch. ``ranks`` is the number of processes,
+    and this process's rank.
     """
 
     def __init__(

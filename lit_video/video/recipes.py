@@ -1,6 +1,7 @@
 """The papers' training augmentation by name: ``augmentation: xvit-paper-ssv2``.
 
-The short sides are for clips of 224 pixels; for other sizes write the settings as a mapping, with a ``short_side``.
+Short sides are for clips of 224 pixels; for clips of another size, write the settings as a mapping with a
+``short_side``.
 
 X-ViT (arXiv:2106.05968): section 4.1 and the released code disagree. The paper's "autoaugment" names no policy, so
 ``xvit-paper`` recipes use ImageNet's. The release draws the interpolation for every frame, this code once per clip.

@@ -52,8 +52,8 @@ class Sampling(ABC):
 class Dense(Sampling):
     """Clips that last ``seconds``: random in training, evenly spaced over the whole video in evaluation.
 
-    A clip is cut into ``num_frames`` equal parts and takes the middle frame of each. Clips therefore mirror: evenly
-    spaced clips of a video played backwards show the same frames in reverse. A single clip is the centre clip.
+    A clip is cut into ``num_frames`` equal parts and takes the middle frame of each. So evenly spaced clips of a video
+    played backwards show the same frames in reverse. A single clip is the centre clip.
     """
 
     seconds: Positive = 2.0
@@ -166,10 +166,15 @@ def clip_span(length: Fraction, seconds: Fraction, clip: int, *, clips: int | No
 
 
 def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> list[int]:
-    """Divide the span, in seconds from the first frame, into equal bins; return the frame shown at one moment per bin.
+    """Divide a span into equal bins, and return for each bin the number of the frame that is shown at one moment in it.
 
-    ``shifts`` are the moments' positions in their bins, 0 to 1. At 0.5 a video played backwards gives the same frames
-    in reverse, if the span is counted from the video's end. Beyond the end the last frame repeats.
+    With moments in the middle of the bins, a video played backwards gives the same frames in reverse if the span is
+    mirrored too. Beyond the video's end the last frame repeats.
+
+    Args:
+        table: frames of the video.
+        span: start and end in seconds from the first frame.
+        shifts: position of the moment in each bin, 0 to 1.
     """
     start, end = span
     step = (end - start) / len(shifts)
@@ -187,7 +192,7 @@ def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> lis
 
 
 def _on_show(table: FrameTable, moment: Fraction, *, takes_later: bool) -> int:
-    """Return the frame number at a moment in seconds; ``takes_later``: of two frames at their border, the later one."""
+    """Return the number of the frame that is shown at a moment in seconds; ``takes_later`` decides at a border."""
     if not table.times:
         position = moment * table.count / table.seconds
         number = floor(position) if takes_later else ceil(position) - 1

@@ -17,8 +17,8 @@ from lit_video.utils.text import to_bytes
 from lit_video.video.clips import VideoRecord
 
 PART = 2**12  # bytes of a part of a file
-PARTS_READ = 4  # parts that a file's digest reads
-READERS = 16  # many, to hide the latency of a network disk
+PARTS_READ = 4  # number of parts of a file that its digest reads
+READERS = 16  # threads, many of them to hide the latency of a network disk
 NO_END = 2**62
 UNREADABLE = 0  # digest of a file that cannot be read
 
@@ -37,7 +37,7 @@ def joined(*texts: str) -> str:
 
 
 def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
-    """Return for each video whether any part of it was trained on; path or content identify a video."""
+    """Return for each video whether any part of it was trained on; a video is known by its path or its content."""
     trained = _array(text)
     asked = _rows(records, {}, progress=True)
     is_asked = np.isin(trained[:, :2], asked[:, :2]).any(1)
@@ -65,7 +65,7 @@ def _rows(
 ) -> NDArray[np.int64]:
     """Return ``(videos, 4)``: digests of path and content, start and end in ms.
 
-    ``content_of`` has the contents of paths that are read already.
+    ``content_of`` has the digests of contents, by those of paths, that are known already.
     """
     listed = [*records]
     paths = list(dict.fromkeys(record.path for record in listed))

@@ -1,4 +1,4 @@
 """Files of authors and libraries as weights of these networks: reading, mapping, settings, the hub.
 
-Every key of a file is used, or named in the error; code in a file is never run.
+Loading is strict: each key of a file is used, or an error names it. Code in a file is never run.
 """

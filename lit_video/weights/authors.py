@@ -91,7 +91,7 @@ def scenic_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def refuse_other_heads(state_dict: Mapping[str, Tensor], num_heads: int) -> None:
-    """Refuse weights with another number of heads, which flax's shapes show and ours do not."""
+    """Refuse weights with another number of heads, while they still have flax's shapes, which show it."""
     for key, value in state_dict.items():
         inputs = int(key.endswith("/kernel"))  # axes before the axis of the heads
         if re.search("/(query|key|value)/(kernel|bias)$", key) and value.shape[inputs:-1] != (num_heads,):

@@ -1,4 +1,4 @@
-"""SHA-256 of downloads: compared with the published one, else with that of the first download."""
+"""Comparison of a download's SHA-256 with the published one, or, if there is none, with that of the first download."""
 
 import logging
 from hashlib import file_digest
@@ -10,7 +10,7 @@ _logger = logging.getLogger(__name__)
 
 
 def refuse_other_content(file: Path, expected: str, source: str) -> None:
-    """Raise an OSError if a file's SHA-256 is not the expected one; ``source`` says who names it."""
+    """Raise an OSError if a file's SHA-256 is not the expected one; ``source`` says where that one is from."""
     digest = _digest(file)
     if digest != expected:
         raise OSError(f"{file.name} has the SHA-256 {digest}, but {source} names {expected}: it is another file")
@@ -25,8 +25,8 @@ def _digest(file: Path) -> str:
 def check_download(part: Path, place: Path, published: str | None) -> None:
     """Compare a download with its published SHA-256, before it moves from ``part`` to ``place``.
 
-    Where none is published, the first download's is recorded beside ``place``, as ``sha256sum`` writes it, and later
-    downloads must have the same.
+    If none is published, the SHA-256 of the first download is written beside ``place``, in the form of ``sha256sum``,
+    and later downloads must have the same.
 
     Raises:
         OSError: the download has other content.

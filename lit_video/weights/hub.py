@@ -76,7 +76,7 @@ def releases() -> dict[str, Release]:
 
 
 def find(setting: str) -> Release:
-    """Return a release by its name, with or without ``hub:``, or timm's weights by ``timm:NAME``; refuse others."""
+    """Return published weights by their name, with or without ``hub:``, or timm's by ``timm:NAME``; refuse others."""
     name = setting.removeprefix(PREFIX)
     if name.startswith(IMAGES):
         return Release(name, settings={}, address=None, repository=name.replace(":", "/"), published={})
@@ -88,7 +88,7 @@ def find(setting: str) -> Release:
 
 
 def find_start(weights: str, option: str = "weights") -> str | Path:
-    """Return ``hub:NAME`` for published weights (refused if not fetched), else :func:`find_checkpoint`'s file."""
+    """Return what a user's start means: ``hub:NAME`` for fetched published weights, else the file of a checkpoint."""
     if weights.startswith(PREFIX) or weights in releases():
         name = PREFIX + find(weights).name
         weights_path(name)
@@ -121,7 +121,7 @@ def weights_path(setting: str) -> Path:
 
 
 def _meaning(setting: str) -> str:
-    """Return what a name that is no path means elsewhere: published weights, a model of timm or of Hugging Face."""
+    """Return advice on a name that is no path but that of published weights, or of a model of timm or Hugging Face."""
     for release in releases().values():
         if setting in (release.name, release.repository):
             return f"{PREFIX}{release.name} is meant: lit_video weights fetch {release.name}"

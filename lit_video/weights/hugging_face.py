@@ -147,7 +147,7 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
 
 
 def check_labels(labels: Mapping[str, int], class_names: Sequence[str], whole: bool = False) -> None:
-    """Refuse weights with the data's classes in another order or, if ``whole``, without one of them."""
+    """Refuse weights that number the data's classes differently, or, if ``whole``, lack one of them."""
     # letters and digits of the names are compared, unless two of the weights' names are then equal
     distinct = {_letters(name) for name in labels}
     spelled = _letters if len(distinct) == len(labels) else str

@@ -35,10 +35,13 @@ TubeletInit = Literal["central", "average"]
 
 
 def read_image_vit(setting: str, network: VideoTransformer, average: bool | None = None) -> StoredWeights:
-    """Read an image ViT's parameters under timm's names; for a network on the meta device timm downloads nothing.
+    """Read an image ViT's parameters under timm's names; ``preprocessor`` of the result has mean and std of its pixels.
 
-    ``setting`` is ``timm:NAME`` for a model and weights of timm, or one for :func:`weights_path`, read by
-    :func:`~lit_video.weights.reading.read_weights`. The result's ``preprocessor`` has the pixels' mean and deviation.
+    Args:
+        setting: ``timm:NAME`` for a model of timm with its weights; else a file, a folder or a run, see
+            :func:`weights_path`.
+        network: video transformer that takes them; if it is on the meta device, nothing is downloaded.
+        average: see :func:`~lit_video.weights.reading.read_weights`.
     """
     if setting.startswith(IMAGES):
         return _read_timm(setting, network)
@@ -60,7 +63,7 @@ def _read_timm(setting: str, network: VideoTransformer) -> StoredWeights:
         raise ValueError(f"timm {timm.__version__} has no weights of this name")
 
     if network.norm.weight.device.type != "meta":
-        fetched = find(setting).here  # given to timm, which would try to download first
+        fetched = find(setting).here  # timm takes the file, since it would otherwise ask the hub first
         overlay = {"state_dict": read_weights(fetched).tensors} if fetched else None
         try:
             vit = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=overlay)
@@ -79,7 +82,8 @@ def _read_timm(setting: str, network: VideoTransformer) -> StoredWeights:
 def _with_prefix_positions(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Add positions of zeros for class and register tokens that have none, as in timm's ``no_embed_class`` models.
 
-    A file does not say so: its positions are a square without the tokens', and no square if theirs are taken away.
+    A file does not say whether they have none. They have none if the number of positions is a square, and it would not
+    be a square without those of the tokens.
     """
     if "pos_embed" not in tensors or "cls_token" not in tensors or tensors["pos_embed"].ndim != 3:
         return tensors
@@ -110,14 +114,15 @@ def load_image_vit(
 
     Classifier, temporal positions and layers over frames are unchanged. Spatial positions are resized bicubically to
     the network's grid; for a joint table they are also repeated over time (ViViT, section 3.4). A class token or
-    positions that the network lacks are left out. A block's further attention layers copy the image model's attention,
-    but keep their zero-initialised last layer (TimeSformer's release). The weights first pass through :func:`folded`.
+    positions that the network lacks are left out. Further attention layers of a block, such as that in time, start as
+    copies of the image model's attention, but keep a last layer of zeros (TimeSformer's release). Parts of the image
+    model that these networks lack are first folded into others, see :func:`folded`.
 
     Args:
         network: the video transformer, changed in place.
         state_dict: a ViT's weights, under timm's names.
         tubelet_init: initialisation of the kernel of tubelets, see :func:`inflate`.
-        grid: grid of the stored positions; ``None``: the network's grid if the number of positions fits, else a square.
+        grid: grid of the stored positions; ``None`` takes the network's if the number of positions fits, else a square.
     """
     image = {new_name(key, TIMM) or key: value for key, value in folded(state_dict).items()}
     if "cls_token" not in state_dict and network.embed.cls_token is not None:
@@ -160,7 +165,9 @@ def load_image_vit(
 
 
 def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return an image ViT's backbone parameters; fold parts that these networks lack into others, with equal outputs.
+    """Return an image ViT's backbone parameters, with parts that these networks lack folded into others.
+
+    The outputs stay equal.
 
     LayerScale multiplies the rows of the previous layer (DINOv2). A bias that all blocks lack, or that the patch
     projection lacks (CLIP), becomes zero. Positions of register tokens are added to the tokens.
@@ -214,7 +221,7 @@ def inflate(kernel: Tensor, tubelet_size: int, how: TubeletInit) -> Tensor:
 
 
 def _from_image(network: VideoTransformer, key: str) -> bool:
-    """Return whether a parameter starts from the image model; in a scheme, only those of :class:`Attention` do."""
+    """Return whether a parameter starts from the image model; in a scheme, only parameters of :class:`Attention` do."""
     if key.startswith(("readout.", "aggregate.")) or key == "embed.temp_embed" or _fresh(network, key):
         return False
     owner = key.rpartition(".")[0]
@@ -224,7 +231,7 @@ def _from_image(network: VideoTransformer, key: str) -> bool:
 
 
 def _fresh(network: VideoTransformer, key: str) -> bool:
-    """Return whether the embedding or a scheme names the parameter among its ``fresh`` parts."""
+    """Return whether a parameter starts afresh because the embedding or a scheme lists it in ``fresh``."""
     for part, module in network.named_modules():
         fresh = module.fresh if isinstance(module, Embedding | Scheme) else ()
         if key.startswith(tuple(f"{part}.{name}" for name in fresh)):
@@ -246,7 +253,7 @@ def _positions(embed: Embedding, table: Tensor, slots: int, *, stored: Grid | No
 
 
 def _shape(cells: int, here: Grid, stored: Grid | None) -> tuple[int, int]:
-    """Return rows and columns of an image model's positions: the known ones if their number fits, else a guess."""
+    """Return rows and columns of an image model's positions: those of the known grid if they fit, else a guess."""
     if stored and stored.h * stored.w == cells:
         return stored.h, stored.w
     return stored_grid(cells, here)
@@ -298,7 +305,7 @@ def structure(vit: Any) -> ViTSize:
 
 
 def _parts(vit: nn.Module) -> set[tuple[str, str]]:
-    """Return name, without layer number, and class of every part before the head; all GELUs count as one class."""
+    """Return name and class of every part before the head; layers have no numbers, and all GELUs are one class."""
     parts = set()
     for name, part in without(dict(vit.named_modules()), NOT_FEATURES).items():
         kind = type(part).__name__
@@ -333,7 +340,7 @@ def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
 
 
 def spec(size: ViTSize) -> str:
-    """Return a size as the value of a flag: its name, or its differences from the defaults."""
+    """Return a size as the value of a flag: its name, or the parts in which it differs from the default."""
     for name, standard in SIZES.items():
         if standard.parts() == size.parts():
             return name

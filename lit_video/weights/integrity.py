@@ -9,14 +9,14 @@ from lit_video.errors import UserError
 from lit_video.runs.chosen_checkpoint import record_beside
 from lit_video.runs.finished import read_finished
 
-EXPORTED = "settings.json"  # an export's file beside its weights
-DIGEST = "digest"  # key of the weights' digest in it
+EXPORTED = "settings.json"  # name of the file beside the weights of an export
+DIGEST = "digest"  # key in this file: digest of the weights
 
 
 def refuse_damage(file: Path) -> None:
     """Raise a ValueError if an archive's part differs from its checksum, or unpacks to more bytes than the archive has.
 
-    ``torch.load`` asks for no checksums; ``torch.save`` never compresses.
+    ``torch.load`` does not compare checksums. A compressed part is refused, because ``torch.save`` never compresses.
     """
     if not file.is_file():
         raise ValueError("it is no plain file")
@@ -36,12 +36,12 @@ def refuse_damage(file: Path) -> None:
 
 
 def recorded_digest(file: Path) -> str:
-    """Return the digest of weights that a run recorded for its tested checkpoint, or an export; empty if none did."""
+    """Return the digest of a file's weights, as a run or an export recorded it; empty if neither did."""
     if file.suffix == ".safetensors":
         with suppress(OSError, ValueError, AttributeError):  # another program's file
             return str(json.loads(file.with_name(EXPORTED).read_text()).get(DIGEST) or "")
     record = record_beside(file)
-    with suppress(UserError):  # the checkpoint of a damaged record is still of use
+    with suppress(UserError):  # a damaged record does not make its checkpoint useless
         run = read_finished(record.parent, anywhere=True)
         if run and (record.parent / run.result.weights.file).resolve() == file.resolve():
             return run.result.weights.digest or ""

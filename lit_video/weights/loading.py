@@ -25,7 +25,7 @@ from lit_video.weights.reading import StoredWeights, without_prefixes
 class Source:
     """Program that wrote a state dict."""
 
-    mark: str  # regex of a key that only this program's files have
+    mark: str  # regular expression of a key that is in this program's files alone
     names: Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # converts its names and layouts to ours
     family: str  # name of the class in lit_video.modules
 
@@ -63,10 +63,10 @@ def load_pretrained(
     Positions of another grid or length are resized as the family's authors do.
 
     Args:
-        network: changed in place; unless it is a :class:`VideoTransformer`, only its own names are accepted.
+        network: changed in place; a network other than a :class:`VideoTransformer` takes weights of its own names only.
         state_dict: the weights, under the names of one of ``SOURCES``, or the network's own.
         fresh_head: keep the network's classifier if the checkpoint has none, or has one with another number of classes.
-        grid: patch grid of the stored positions. ``None`` tries the network's grid, then a square, in reverse order
+        grid: patch grid of the stored positions. ``None`` tries the network's grid, then a square; a square comes first
             for sources whose authors' code supports only squares.
         source: one of ``SOURCES``; ``None`` to recognise it by the names.
 
@@ -77,7 +77,7 @@ def load_pretrained(
     weights = respelled(state_dict, r"^network\.", "")
     if isinstance(network, VideoTransformer) and "embed.patches.proj.weight" not in weights:
         weights, source = _translated(network, without_prefixes(state_dict), source)
-        if source == "videomae" and "embed.pos_embed" not in weights:  # fixed positions are not stored
+        if source == "videomae" and "embed.pos_embed" not in weights:  # VideoMAE computes its positions
             grid = network.embed.grid
             weights["embed.pos_embed"] = sinusoids(prod(grid), network.embed.embed_dim)
 
@@ -109,11 +109,11 @@ def _has_new_probe(network: nn.Module, weights: Mapping[str, Tensor]) -> bool:
 
 
 def _fresh_parts(new_probe: bool, pretraining: bool) -> str:
-    """Return a regular expression of the parameters that may start afresh, beside the classifier."""
+    """Return a regular expression of the parameters that may start afresh, the classifier's among them."""
     patterns = [CLASSIFIER]
     if new_probe:
         patterns.append(r"aggregate\.")
-    if pretraining:  # fine-tuning drops a masked autoencoder's last norm
+    if pretraining:  # the last norm of a masked autoencoder is not taken for fine-tuning
         patterns.append(r"norm\.")
     return "|".join(patterns)
 
@@ -177,7 +177,7 @@ def _positions(
 
 
 def _guessed_grid(cells: int, embed: Embedding, square: bool) -> Grid:
-    """Guess the grid of stored positions: as many time steps as in the network, or else its rows and columns."""
+    """Guess the grid of stored positions: with the network's number of time steps, else with its rows and columns."""
     here = embed.grid
     if not isinstance(embed, JointEmbedding):
         return Grid(here.t, *stored_grid(cells, here, square))

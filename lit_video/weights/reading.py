@@ -28,7 +28,7 @@ IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckp
 CHECKPOINT_KEY = "lit_video"
 MODEL_KEY = "lit_video_model"  # key of our checkpoints for the model's family and settings
 
-# modules whose values in a file are replaced by placeholders: they stand beside the weights, and hold none
+# modules of values that may be in a file beside the weights; placeholders replace them
 BESIDE = ("numpy.", "pathlib.", "datetime.")
 
 # keys of the weights in training checkpoints: PySlowFast, Lightning, timm, Flax
@@ -71,9 +71,13 @@ class StoredWeights:
 def read_weights(path: Path, average: bool | None = None, named: str | None = None) -> StoredWeights:
     """Read the tensors of a file or a Hugging Face folder; never run code in a file.
 
-    Formats: torch (zip or legacy), safetensors, Flax's msgpack. Only the model is read from a training checkpoint, and
-    prefixes of wrappers are removed. ``average`` is true for the moving average of the weights, false for the weights,
-    ``None`` for the average if there is one. ``named`` is the source, see :func:`~lit_video.weights.loading.source_of`.
+    Formats: torch (zip or legacy), safetensors, Flax's msgpack. From a training checkpoint, only the model is read;
+    prefixes of wrappers are removed.
+
+    Args:
+        path: the file or folder.
+        average: whether to read the moving average of the weights instead of the weights; ``None`` if there is one.
+        named: the source, if the user gives it, see :func:`~lit_video.weights.loading.source_of`.
     """
     inside = [path / name for name in IN_A_FOLDER]
     file = next((candidate for candidate in inside if candidate.is_file()), path)
@@ -125,7 +129,7 @@ def refuse_changed(file: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def held(tensors: Iterable[Tensor]) -> int:
-    """Count the values in the tensors' memory; memory that views or expanded tensors share counts once."""
+    """Return the number of values in the tensors' memory; what views or expanded tensors share is counted once."""
     counts = {}
     for tensor in tensors:
         if tensor.layout == torch.strided and not tensor.is_meta:
@@ -172,10 +176,10 @@ def _read(path: Path) -> Any:
             try:
                 return torch.load(path, map_location="cpu", weights_only=True)
             except UnpicklingError as error:
-                wanted = re.search(r"GLOBAL (\S+)", str(error))
-                if not wanted or wanted[1] in names or not wanted[1].startswith(BESIDE):
+                refused = re.search(r"GLOBAL (\S+)", str(error))
+                if not refused or refused[1] in names or not refused[1].startswith(BESIDE):
                     raise
-                names[wanted[1]] = type("Placeholder", (Placeholder,), {})
+                names[refused[1]] = type("Placeholder", (Placeholder,), {})
 
 
 class Placeholder:
@@ -209,7 +213,7 @@ def _reason(error: Exception) -> str:
 
 
 def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
-    """Return the model's tensors in a file, and a message if it holds two sets; like timm, prefer the average."""
+    """Return the model's tensors in a file, and a message if it holds two sets; prefer the average, as timm does."""
     content = _mapping(content)
     averaged, place = _first(content, AVERAGES)
     weights = _weights({key: content[key] for key in content if key not in AVERAGES})
@@ -242,7 +246,7 @@ def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
 def _weights(content: Any) -> Tensors:
     """Return the tensors under the first key of ``PLACES`` that holds tensors, else the only state dict in the content.
 
-    Without either, the content itself is the weights, or a tree of them (Flax).
+    If there is neither, the content itself is a state dict, or a tree of tensors (Flax).
     """
     if not isinstance(content, Mapping) or not content:
         return {}

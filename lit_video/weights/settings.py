@@ -1,4 +1,4 @@
-"""Settings that the names and shapes of weights do not show; a mismatch would load without an error."""
+"""Settings that change neither names nor shapes of weights, so that weights trained with others would load silently."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ from lit_video.weights.reading import StoredWeights
 
 WeightsSettings = Literal["apply", "ignore"]
 IGNORE = "or --model.weights_settings ignore, to use the weights as they are"
-OTHERWISE = "or --model.weights_settings apply (ignore, to use the weights as they are)"
+OTHERWISE = "or give --model.weights_settings apply, to take its settings, or ignore, to load the weights as they are"
 
 BASE = "VideoClassifier"  # family of a user's own network
-# biases of classifiers: X-ViT's first, as its files also hold an unused classifier; then those of other releases
+# bias of the classifier, by release; X-ViT's come first, because its files also hold an unused classifier
 BIASES = (r".*(mlp_head\.4|new_fc)\.bias$", r".*(head\.bias|classifier\.bias|output_projection/bias)$")
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -34,7 +34,7 @@ SCENIC_EPIC = {"noun": 300, "verb": 97}  # in the order of scenic's classifier (
 
 
 def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, Any]:
-    """Return by name those settings of a release that names and shapes of its weights do not show."""
+    """Return the settings of a release that do not change names and shapes of its weights, by name."""
     source = read_yaml(RELEASES_FILE)["sources"].get(source_of(stored), {})
     of_classes = source.get("classes", {}).get(number_of_classes(stored.tensors), {})
     return _plain(of_group(source.get("settings", {}) | of_classes, part))
@@ -43,8 +43,8 @@ def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, A
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     """Return the pixel settings with which the weights were trained, by name, as far as they are known.
 
-    Our own checkpoints store them; X-ViT's, TimeSformer's and scenic's releases follow their recipes; for others
-    :func:`channel_pixels` gives them if they are equal for all channels (if not, see :func:`fold_pixels`).
+    Our own checkpoints store them. Those of X-ViT's, TimeSformer's and scenic's releases are in ``released.yaml``. For
+    others they are from :func:`channel_pixels`, but only if the channels are equal: if not, see :func:`fold_pixels`.
     """
     if stored.clips:
         own = picked(stored.clips, data_names("pixels"))
@@ -67,8 +67,9 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
 def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[float]] | None:
     """Return mean and deviation of red, green and blue in the weights' training; ``None`` if unknown.
 
-    Sources are timm's configuration and Hugging Face's ``preprocessor_config.json``. Its ``offset`` subtracts 1 from
-    pixels, so the mean grows by 1. ``offset`` with a factor of 1/127.5 contradicts ViViT's recipe and gives ``None``.
+    Sources are timm's configuration and Hugging Face's ``preprocessor_config.json``. With its ``offset``, 1 is
+    subtracted from pixels, which is the same as a mean that is larger by 1. A file with ``offset`` and a factor larger
+    than 1/255 contradicts ViViT's recipe, so nothing is known.
     """
     preprocessor = stored.preprocessor
     if source_of(stored) == "videomae" and "image_mean" not in preprocessor:
@@ -159,14 +160,15 @@ def _value(value: Any) -> str:
 
 
 def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
-    """Return the model settings with which the weights were trained, by name; empty if names and shapes show all.
+    """Return the model settings with which the weights were trained, by name; empty if none is known.
 
-    Our checkpoints store them; ``effects`` selects settings by their effect, by default ``function``. The ratio and
-    segments of X-ViT's releases depend on the number of classes; for an unknown number they are left out.
+    Our checkpoints store them; ``effects`` selects settings by what they change, by default ``function``: the output,
+    but no name or shape. The ratio and segments of X-ViT's releases depend on the number of classes; for a number that
+    no release has they are left out.
     """
     if stored.model:
         model = _parts_of_size(stored.model) | stored.model
-        if stored.model.get("family", BASE) != BASE:  # a part that is not stored was the family's
+        if stored.model.get("family", BASE) != BASE:  # a part that is not stored was the family's own default
             model = dict.fromkeys(OWN_PARTS) | model
         return _plain(picked(model, model_names(*effects or ("function",))))
     inferred = _known(stored, "model")
@@ -178,10 +180,16 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
 def refuse_other_settings(
     own: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE, *effects: Effect
 ) -> None:
-    """Refuse weights of another family, with other settings, or with the same number of classes in other tasks.
+    """Refuse weights that would load but mean something else: of another family, settings, or tasks.
 
-    ``own`` has the model's settings and family; ``otherwise`` is advice for the message; ``effects`` is as in
-    :func:`model_settings`. If ``effects`` are given, the number of classes must be equal too.
+    Args:
+        own: the model's settings and family.
+        stored: the weights.
+        otherwise: advice at the end of the message.
+        effects: see :func:`model_settings`; with any, also refuse weights for another number of classes.
+
+    Raises:
+        ValueError: the weights do not suit; the message names flags that would fit.
     """
     family = own.get("family", BASE)
     stored_family = stored.model.get("family", BASE)
@@ -201,7 +209,7 @@ def refuse_other_settings(
     settings = _plain(own) | _parts_of_size(own)
     trained_with = model_settings(stored, *effects)
     if settings.get("segments") is None and (trained_with.get("segments") or 0) >= settings.get("num_frames", 0) > 0:
-        settings["segments"] = trained_with["segments"]  # all frames are one group
+        settings["segments"] = trained_with["segments"]  # segments as many as frames are the same as no segments
     other = {key: value for key, value in trained_with.items() if settings.get(key, value) != value}
     if other:
         raise ValueError(f"it was trained with other settings: set {flags(other)}, {otherwise}")
@@ -214,7 +222,7 @@ def refuse_other_settings(
 
 
 def _tasks(settings: Mapping[str, Any]) -> OrderedDict[str, int]:
-    """Return numbers of classes by task; results are equal only if the tasks have the same order."""
+    """Return the number of classes of each task; as an ordered dict, so that another order of tasks is not equal."""
     classes = settings.get("num_classes")
     if isinstance(classes, Mapping):
         return OrderedDict(classes)
@@ -222,7 +230,7 @@ def _tasks(settings: Mapping[str, Any]) -> OrderedDict[str, int]:
 
 
 def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
-    """Return the patch grid of stored positions, from settings in the file or ``config.json``; ``None`` if unknown."""
+    """Return the grid of patches for which positions are stored, by the settings beside them; ``None`` if unknown."""
     if not isinstance(network, VideoTransformer):
         return None
 
@@ -240,11 +248,11 @@ def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
         height, width = height_and_width(clip["image_size"])
         return Grid(*patches.grid(num_frames, height, width))
     except (LookupError, TypeError, ValueError):
-        return None  # unknown, or the patches differ, which the check of shapes will find
+        return None  # the clip's size is unknown, or its patches differ, and then the check of shapes refuses them
 
 
 def other_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -> str:
-    """Describe the grid of stored positions if it is known to differ from the network's; else return an empty text."""
+    """Say how the grid of stored positions differs from the network's; empty if it is equal or unknown."""
     grid = known_grid(network, stored)
     if grid is None or not isinstance(network, VideoTransformer) or network.embed.pos_embed is None:
         return ""
@@ -272,7 +280,7 @@ def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: st
 
 
 def line_on_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -> str:
-    """Return a message if positions are resized or their grid is unknown; else an empty text."""
+    """Say that positions are resized, or that their grid had to be guessed; empty if neither."""
     difference = other_grid(network, stored, image)
     if difference:
         return f"{difference}: resized"
@@ -286,11 +294,12 @@ def line_on_grid(network: nn.Module, stored: StoredWeights, image: bool = False)
 
     side = _by_sides(grid[1:])
     scheme = "" if image else "this scheme, "
-    return f"its settings are not known; assumed: {scheme}positions for {side} patches if they fit, else for a square"
+    guess = f"{scheme}positions for {side} patches, or for a square if the number is another"
+    return f"its settings are not known; assumed: {guess}"
 
 
 def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a model's size; empty for ConvNets and users' networks."""
+    """Return the parts of a model's size, such as ``size.depth``; empty for ConvNets and users' networks."""
     try:
         return {f"size.{name}": value for name, value in vit_size(model["size"]).parts().items()}
     except (LookupError, TypeError, ValueError, AttributeError):
@@ -298,7 +307,7 @@ def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with sorted lists: in a comparison the order of values does not matter."""
+    """Return settings with their lists sorted, so that the order of a list's values does not count in comparisons."""
     plain = dict(settings)
     for key, value in settings.items():
         if isinstance(value, list | tuple):

@@ -11,7 +11,7 @@ from lit_video.__main__ import main
 from lit_video.commands.parser import COMMANDS
 from lit_video.errors import RunFailed, RunStopped
 from lit_video.launching.slurm import Resources
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from tests.command_line import every_parser
 from tests.conftest import EXPERIMENTS, ROOT
 
@@ -20,10 +20,10 @@ TABLE = EXPERIMENTS / "ablation_tw.yaml"
 SCALE = EXPERIMENTS / "scale/ssv2.yaml"
 ROWS = {"table": [TABLE, SCALE], "rows": ["tw0,tw1"], "recipe": None}
 WORDS = ["ablation_tw", "-c", "scale/ssv2", "--row", "tw0,tw1", "--data.root", "DIR"]
-GIVEN = [Given("data.root", "DIR")]
+GIVEN = [UserSetting("data.root", "DIR")]
 OWN = {"videos": Path("tests"), "output": Path("o"), "minutes": 2.0, "group": None, "jobs": None, "weights": "none"}
 OWN_WORDS = ["tests", "-o", "o", "--minutes", "2", "--weights", "none", "--data.num_workers", "0"]
-WORKERS = [Given("data.num_workers", "0")]
+WORKERS = [UserSetting("data.num_workers", "0")]
 
 # command -> function, its positional and its keyword arguments
 CALLS = {

@@ -15,7 +15,7 @@ from lit_video.datamodules.drawing import encode
 from lit_video.errors import RunStopped, UserError
 from lit_video.launching.queue import Queue
 from lit_video.runs.folder import read_record
-from lit_video.settings.flags import Given, as_given, read_flags
+from lit_video.settings.flags import UserSetting, as_user_settings, read_flags
 from lit_video.utils.messages import show_messages
 from lit_video.utils.stop_signals import StopSignals, handled_by, process_of_command
 from lit_video.utils.yaml_files import read_yaml
@@ -39,7 +39,7 @@ def messages():
 def flags_of(settings):
     """Return settings as the flags that a user would type."""
     return [f"--{given.key}={given.value if isinstance(given.value, str) else json.dumps(given.value)}"
-            for given in as_given(settings)]  # fmt: skip
+            for given in as_user_settings(settings)]  # fmt: skip
 
 
 def shown(result):
@@ -59,9 +59,9 @@ def test_nested_settings_are_those_of_flags(table, tiny):
         table[0], settings=read_flags(flags_of(TINY))
     )
     whole = {"model": {"class_path": "ViViT", "init_args": {"variant": 2}}}
-    assert as_given(whole) == [Given("model", "ViViT"), Given("model.variant", 2)]
-    assert as_given({"model.attention_type": Space}) == [
-        Given("model.attention_type", "lit_video.attention.space.Space")
+    assert as_user_settings(whole) == [UserSetting("model", "ViViT"), UserSetting("model.variant", 2)]
+    assert as_user_settings({"model.attention_type": Space}) == [
+        UserSetting("model.attention_type", "lit_video.attention.space.Space")
     ]
 
 
@@ -78,10 +78,10 @@ def test_nested_settings_are_those_of_flags(table, tiny):
 )
 def test_wrong_settings_are_named(settings, said):
     if not said:
-        as_given(settings)
+        as_user_settings(settings)
         return
     with pytest.raises(UserError) as error:
-        as_given(settings)
+        as_user_settings(settings)
     assert said in str(error.value)
 
 

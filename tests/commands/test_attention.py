@@ -5,7 +5,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.inference.attention_maps import AttentionMaps
-from lit_video.inference.attention_picture import overlay, range_line
+from lit_video.inference.attention_picture import overlay_maps, range_line
 from lit_video.inference.predict import load
 from lit_video.inference.rollout import rollout
 from lit_video.modules import ConvNet, ViViT
@@ -66,7 +66,7 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(tubelets, videos, tmp_p
 def test_patches_have_one_colour_each_on_a_scale_that_other_videos_share():
     frames = np.full((1, 24, 30, 3), 100, np.uint8)
     maps = np.array([[[0.5, 1, 1], [1, 1, 2.5]]])
-    drawn = overlay(frames, maps)
+    drawn = overlay_maps(frames, maps)
     for row, column in np.ndindex(2, 3):
         patch = drawn[0, row * 12 : (row + 1) * 12, column * 10 : (column + 1) * 10]
         assert (patch == patch[0, 0]).all(), "a patch is one colour, up to its border"
@@ -74,9 +74,9 @@ def test_patches_have_one_colour_each_on_a_scale_that_other_videos_share():
     assert drawn[0, 0, 0, 2] > drawn[0, 0, 0, 0], "less is blue"
     assert drawn[0, 12, 20, 0] > drawn[0, 12, 20, 2], "more is orange"
 
-    other = overlay(frames, np.array([[[2.5, 8, 0], [1, 1, 1]]]))
+    other = overlay_maps(frames, np.array([[[2.5, 8, 0], [1, 1, 1]]]))
     assert (other[0, 0, 0] == drawn[0, 12, 20]).all(), "the same share, the same colour, whatever else is in the clip"
-    even = overlay(frames, np.array([[[1.05, 0.95, 1.0]]]))
+    even = overlay_maps(frames, np.array([[[1.05, 0.95, 1.0]]]))
     assert abs(even.astype(int) - 100).max() <= 6, "an almost even map does not glow"
 
 

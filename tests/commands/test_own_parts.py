@@ -147,5 +147,5 @@ def test_an_unset_class_is_no_part_of_the_identity():
     assert not {*OWN_CODE} & settings["model"]["init_args"].keys()
 
     given = read_flags(["--model.loss=my_loss.py"])
-    (run,) = build_request([ROOT / "experiments/ablation_tw.yaml"], ["tw1"], given=given).runs
+    (run,) = build_request([ROOT / "experiments/ablation_tw.yaml"], ["tw1"], user_settings=given).runs
     assert ReadCLI(run.settings).resolved()["model"]["init_args"]["loss"] == "my_loss.py"

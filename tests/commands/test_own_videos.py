@@ -25,11 +25,11 @@ from lit_video.own_videos.experiment import Asked, refuse_other_plan
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import run_folders
 from lit_video.runs.predictions import ORDERS, read_logits, read_order, read_predictions
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.tables.reading import read_table
 from lit_video.tables.summary import read_runs
 from lit_video.training.cli import CheckCLI
-from lit_video.training.layers import of_files, with_given
+from lit_video.training.layers import of_files, with_user_settings
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
@@ -216,7 +216,7 @@ def test_a_folder_of_any_name_is_planned(name, file, videos, monkeypatch):
     folder = videos.rename(videos.parent / name)
     assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED
     plan = videos.parent / f"own/my clips/{file}.yaml"
-    settings = with_given(of_files([plan]), [Given("data.train_values", ["fold1"])])
+    settings = with_user_settings(of_files([plan]), [UserSetting("data.train_values", ["fold1"])])
     assert CheckCLI(settings).datamodule.data_root() == folder
     how = plan.read_text().splitlines()[1].partition("Run by  lit_video ")[2]
     assert len(parse_request(shlex.split(how)[1:]).runs) == 6

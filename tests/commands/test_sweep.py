@@ -72,7 +72,7 @@ def test_an_array_has_what_is_left_of_a_table(two_tables, tiny, slurm, capsys):
         assert words[:5] == ["--cpus-per-task=5", sys.executable, "-m", "lit_video", "fit"]
         request = parse_request(words[5:])
         assert request.single and request.folder == runs
-        assert request.given == read_flags([*tiny, "--trainer.devices=4", "--trainer.num_nodes=2"])
+        assert request.user_settings == read_flags([*tiny, "--trainer.devices=4", "--trainer.num_nodes=2"])
         done.add((request.rows[0].name, request.seeds[0]))
     assert done == {("first", 0), ("first", 3), ("second", 3)}
     assert (runs / "two/default/second/seed3/log.txt").exists()

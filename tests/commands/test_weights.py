@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from lit_video.__main__ import main
 from lit_video.modules import TimeSformer
 from lit_video.runs.finished import read_finished
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.training.recorded import run_settings
 from tests.conftest import FOUR_SKILLS
 
@@ -29,7 +29,7 @@ def released(fitted):
 def recorded_flags(run):
     """Return the flags of a run's model and data."""
     settings = run_settings(run / "run.json")
-    return [Given(key, settings[key]).flag for key in ("data", "model")]
+    return [UserSetting(key, settings[key]).flag for key in ("data", "model")]
 
 
 def test_released_weights_are_tested_like_the_checkpoint_that_they_come_from(released, capfd):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lit_video.datamodules import TemporalSkills
-from lit_video.datamodules.films import pauses, rolled, skill
+from lit_video.datamodules.films import find_skill, pauses, rolled
 from lit_video.datamodules.temporal_skills import first_steps
 from tests.tables.experiments import EXPERIMENTS, skill_sets
 
@@ -18,7 +18,7 @@ SEEDS = range(30)  # draws of the parameters that are not discrete
 
 def turns(name, steps):
     """Return turns of a skill: every turn with other discrete parameters, and many draws of the others."""
-    return [turn(np.random.default_rng(seed), steps) for turn, seed in product(skill(name).turns(steps), SEEDS)]
+    return [turn(np.random.default_rng(seed), steps) for turn, seed in product(find_skill(name).turns(steps), SEEDS)]
 
 
 def signs(values):
@@ -73,19 +73,19 @@ def test_no_turn_of_one_direction_is_a_turn_of_the_other_of_any_skill(skills, st
 def test_the_test_finds_a_clash():
     """Check that order1 and order7 of eight steps, and a gap as long as the rest, are found."""
     steps = 8
-    (one,) = skill("order1").turns(steps)
-    (seven,) = skill("order7").turns(steps)
+    (one,) = find_skill("order1").turns(steps)
+    (seven,) = find_skill("order7").turns(steps)
     rng = np.random.default_rng
     first, second = (word("order", turn) for turn in (one(rng(0), steps), seven(rng(0), steps)[::-1]))
     assert on_a_circle(first) == on_a_circle(second)
-    (duration,) = skill("duration").turns(steps)
+    (duration,) = find_skill("duration").turns(steps)
     clash = duration.func(rng(0), steps, gap=2)
     assert on_a_circle(word("duration", clash)) == on_a_circle(word("duration", clash[::-1]))
 
 
 @pytest.mark.parametrize(("skills", "steps"), SETS, ids=str)
 def test_every_frame_is_equally_likely_at_every_time_in_both_directions(skills, steps):
-    for name in filter(lambda name: skill(name).seam, skills):
+    for name in filter(lambda name: find_skill(name).seam, skills):
         for turn in turns(name, steps):
             films = [rolled(turn, first) for first in range(steps)]
             every = Counter(map(repr, turn))
@@ -97,7 +97,7 @@ def test_every_frame_is_equally_likely_at_every_time_in_both_directions(skills, 
 @pytest.mark.parametrize(("name", "state", "period"), [("drift", "x", 1), ("rotation", "angle", np.pi)])
 def test_motion_without_a_seam_is_anywhere_at_every_time(name, state, period):
     """Check the shares of ten equal parts of the circle of states, which have a standard deviation below 0.005."""
-    one, steps, draws = skill(name), 8, 4000
+    one, steps, draws = find_skill(name), 8, 4000
     films = [one.film(np.random.default_rng(seed), steps, 0) for seed in range(draws)]
     states = np.array([[getattr(figure, state) / period % 1 for (figure,) in film] for film in films])
     for t in range(steps):

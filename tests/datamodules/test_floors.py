@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from lit_video.datamodules.films import skill
+from lit_video.datamodules.films import find_skill
 from lit_video.datamodules.floors import all_rolls, as_word, share_in_reach, sum_ceiling
 
 
 def words(name, steps):
     """Return a skill's only turn from each of its first steps."""
-    (turn,) = skill(name).turns(steps)
+    (turn,) = find_skill(name).turns(steps)
     return all_rolls(as_word(turn(np.random.default_rng(0), steps)))
 
 
@@ -41,7 +41,7 @@ def fewest_wrong(forwards, backwards):
 def test_the_best_sum_over_frames_is_that_of_all_subsets(name, steps):
     forwards = words(name, steps)
     wrong = fewest_wrong(forwards, [word[::-1] for word in forwards])
-    assert sum_ceiling(skill(name), steps) == pytest.approx(100 * (1 - wrong / (2 * steps)))
+    assert sum_ceiling(find_skill(name), steps) == pytest.approx(100 * (1 - wrong / (2 * steps)))
     assert wrong > 0, "forwards and backwards have the same sums over all first steps"
 
 
@@ -49,7 +49,7 @@ def test_a_film_without_a_direction_has_no_sum_that_tells_it():
     """Check that the films of events half a turn apart, equal in both directions, are told in half of the cases."""
     forwards = words("order2", 4)
     assert set(forwards) == {word[::-1] for word in forwards}
-    assert sum_ceiling(skill("order2"), 4) == 50
+    assert sum_ceiling(find_skill("order2"), 4) == 50
 
 
 @pytest.mark.parametrize(
@@ -60,16 +60,16 @@ def test_a_film_without_a_direction_has_no_sum_that_tells_it():
     ],
 )
 def test_bounds_of_the_experiments(steps, ceilings):
-    assert {name: sum_ceiling(skill(name), steps) for name in ceilings} == pytest.approx(ceilings)
+    assert {name: sum_ceiling(find_skill(name), steps) for name in ceilings} == pytest.approx(ceilings)
 
 
 def test_continuous_states_and_long_turns_have_no_known_bound():
-    assert sum_ceiling(skill("drift"), 8) is sum_ceiling(skill("zoom"), 32) is None
+    assert sum_ceiling(find_skill("drift"), 8) is sum_ceiling(find_skill("zoom"), 32) is None
 
 
 @pytest.mark.parametrize(("apart", "steps"), [(1, 8), (3, 8), (7, 16)])
 def test_events_are_within_reach_as_often_as_in_the_films(apart, steps):
-    turn = skill(f"order{apart}").turns(steps)[0](np.random.default_rng(0), steps)
+    turn = find_skill(f"order{apart}").turns(steps)[0](np.random.default_rng(0), steps)
     distances = []
     for word in all_rolls(as_word(turn)):
         first, second = (word.index(state) for state in as_word(turn)[::apart][:2])

@@ -6,7 +6,7 @@ from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 
 from lit_video.datamodules import Augmentation, Dense, TemporalSkills, WholeVideo, temporal_skills
 from lit_video.datamodules.checks import refuse_choice
-from lit_video.datamodules.films import FLASHES, skill
+from lit_video.datamodules.films import FLASHES, find_skill
 from lit_video.datamodules.temporal_skills import DrawnPair
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.seeding import digest
@@ -22,7 +22,7 @@ def skills(root, **changes):
 
 def films(name, num_frames=8):
     """Return turns from their first step."""
-    return [skill(name).film(np.random.default_rng(seed), num_frames, first=0) for seed in SEEDS]
+    return [find_skill(name).film(np.random.default_rng(seed), num_frames, first=0) for seed in SEEDS]
 
 
 def shown(film):
@@ -74,7 +74,7 @@ def test_events_are_bright_then_dark_in_one_place_at_their_distance(apart, frame
 
 
 def test_a_film_wraps_round_from_its_first_step():
-    one = skill("order3")
+    one = find_skill("order3")
     starts = [shown(one.film(np.random.default_rng(0), 8, first)) for first in range(8)]
     assert [[t for t, _ in each] for each in starts] == [[-first % 8, (3 - first) % 8] for first in range(1)] + [
         sorted([-first % 8, (3 - first) % 8]) for first in range(1, 8)
@@ -195,7 +195,7 @@ def test_what_a_seed_draws_is_what_this_version_has_always_drawn():
     assert temporal_skills.VERSION == 3
     seed = digest(3, 0, "train", "drift", 0)
     drawn = [(name, 8) for name in temporal_skills.SKILLS] + [(name, 16) for name in ("count", "speed", "occlusion")]
-    means = [float(DrawnPair(skill(name), seed, 1, 0.65, ()).render(frames, 32).mean()) for name, frames in drawn]
+    means = [float(DrawnPair(find_skill(name), seed, 1, 0.65, ()).render(frames, 32).mean()) for name, frames in drawn]
     expected = [166.66, 155.01, 168.3, 132.9, 132.9, 132.9, 166.54, 133.77, 147.89, 177.16, 173.72]
     assert means == pytest.approx(expected, abs=0.02)
 

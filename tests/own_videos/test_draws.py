@@ -50,7 +50,7 @@ def planned(folder, output, *, group=None, folds=False):
         notes=divided.notes,
         duration="",
     )
-    write_experiment(plan, output / "clips.yaml", Asked(), [])
+    write_experiment(plan, output / "clips.yaml", Asked(), command=[])
     return {"data": read_yaml(output / "clips.yaml")["data"]}
 
 

@@ -9,7 +9,7 @@ from torch import nn
 import lit_video
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.probes.frozen import Asked
+from lit_video.probes.frozen import ModelOptions
 from lit_video.probes.loading import frozen_model
 from tests.probes.conftest import CLIP, profiled
 
@@ -31,7 +31,7 @@ class Small(nn.Module):
 
 
 def test_a_run_is_read_at_the_input_of_its_classifier(run):
-    model = frozen_model(run, Asked())
+    model = frozen_model(run, ModelOptions())
     trained = lit_video.load(run)
     assert model.clip.num_frames == trained.settings["num_frames"]
     clips = torch.randint(0, 256, (2, model.clip.num_frames, 3, *model.clip.image_size), dtype=torch.uint8)
@@ -39,12 +39,12 @@ def test_a_run_is_read_at_the_input_of_its_classifier(run):
     head = trained.model.get_classifier()
     with torch.no_grad():
         torch.testing.assert_close(head(model.features(clips)), trained.model(normal), atol=1e-5, rtol=1e-5)
-    assert model.digest == frozen_model(trained, Asked()).digest
-    random = frozen_model(run, Asked(random_weights=True))
+    assert model.digest == frozen_model(trained, ModelOptions()).digest
+    random = frozen_model(run, ModelOptions(random_weights=True))
     assert random.digest != model.digest
-    assert random.digest == frozen_model(run, Asked(random_weights=True)).digest
-    assert random.digest != frozen_model(run, Asked(random_weights=True, seed=1)).digest
-    assert frozen_model(run, Asked(tokens=True)).features(clips).ndim == 3
+    assert random.digest == frozen_model(run, ModelOptions(random_weights=True)).digest
+    assert random.digest != frozen_model(run, ModelOptions(random_weights=True, seed=1)).digest
+    assert frozen_model(run, ModelOptions(tokens=True)).features(clips).ndim == 3
 
 
 def test_the_command_profiles_a_run(run, here, capsys):
@@ -70,7 +70,7 @@ def folder(request, here):
 def test_a_folder_of_transformers_has_its_clips_and_features(folder):
     from transformers import AutoModelForVideoClassification
 
-    model = frozen_model(folder, Asked())
+    model = frozen_model(folder, ModelOptions())
     assert (model.clip.num_frames, model.clip.image_size) == (8, (32, 32))
     assert (model.clip.mean, model.clip.std) == ((0.4, 0.5, 0.6), (0.2, 0.25, 0.3))
     original = AutoModelForVideoClassification.from_pretrained(folder).eval()
@@ -78,18 +78,18 @@ def test_a_folder_of_transformers_has_its_clips_and_features(folder):
     with torch.no_grad():
         logits = original(pixel_values=(CLIPS / 255 - mean) / std).logits
         torch.testing.assert_close(original.classifier(model.features(CLIPS)), logits, atol=1e-5, rtol=1e-5)
-    assert frozen_model(folder, Asked(tokens=True)).features(CLIPS).ndim == 3
-    assert frozen_model(folder, Asked(random_weights=True)).digest != model.digest
+    assert frozen_model(folder, ModelOptions(tokens=True)).features(CLIPS).ndim == 3
+    assert frozen_model(folder, ModelOptions(random_weights=True)).digest != model.digest
 
 
 def test_a_folder_without_pixels_or_weights_says_so(folder):
     (folder / "preprocessor_config.json").unlink()
     with pytest.raises(UserError, match="mean, --std"):
-        frozen_model(folder, Asked())
+        frozen_model(folder, ModelOptions())
     (folder / "model.safetensors").unlink()
     with pytest.raises(UserError, match="random_weights"):
-        frozen_model(folder, Asked(mean=0.5, std=0.5))
-    assert frozen_model(folder, Asked(mean=0.5, std=0.5, random_weights=True)).features(CLIPS).shape == (2, 16)
+        frozen_model(folder, ModelOptions(mean=0.5, std=0.5))
+    assert frozen_model(folder, ModelOptions(mean=0.5, std=0.5, random_weights=True)).features(CLIPS).shape == (2, 16)
 
 
 def test_a_folder_that_lacks_layers_is_refused(folder):
@@ -99,24 +99,24 @@ def test_a_folder_that_lacks_layers_is_refused(folder):
     kept = {name: value for name, value in weights.items() if "layer" not in name or "norm" in name}
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(UserError, match="lacks"):
-        frozen_model(folder, Asked())
+        frozen_model(folder, ModelOptions())
 
 
 def test_an_image_model_of_timm_is_averaged_over_frames():
-    asked = Asked(num_frames=4, image_size=32, random_weights=True)
-    model = frozen_model("timm:resnet10t", asked)
+    options = ModelOptions(num_frames=4, image_size=32, random_weights=True)
+    model = frozen_model("timm:resnet10t", options)
     clips = CLIPS[:, :4]
     assert model.clip.mean == (0.485, 0.456, 0.406)
     torch.testing.assert_close(model.features(clips), model.features(clips.flip(1)), atol=1e-4, rtol=1e-4)
     with pytest.raises(UserError, match="resnet10t"):
-        frozen_model("timm:resnet10", asked)
+        frozen_model("timm:resnet10", options)
 
 
 def test_a_video_model_of_torchvision_has_the_clips_of_its_published_weights(monkeypatch):
-    model = frozen_model("torchvision:swin3d_t", Asked(num_frames=4, image_size=32, random_weights=True))
+    model = frozen_model("torchvision:swin3d_t", ModelOptions(num_frames=4, image_size=32, random_weights=True))
     assert (model.clip.mean, model.clip.std) == ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
     assert model.features(CLIPS[:, :4]).shape == (2, 768)
-    own = frozen_model("torchvision:mvit_v2_s", Asked(random_weights=True)).clip
+    own = frozen_model("torchvision:mvit_v2_s", ModelOptions(random_weights=True)).clip
     assert (own.num_frames, own.image_size, own.mean, own.std) == (16, (224, 224), 0.45, 0.225)
 
     def no_network(*_, **__):
@@ -124,9 +124,9 @@ def test_a_video_model_of_torchvision_has_the_clips_of_its_published_weights(mon
 
     monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", no_network)
     with pytest.raises(UserError, match=r"no network.*random_weights"):
-        frozen_model("torchvision:r3d_18", Asked())
+        frozen_model("torchvision:r3d_18", ModelOptions())
     with pytest.raises(UserError, match="mvit_v2_s"):
-        frozen_model("torchvision:mvit_v2", Asked())
+        frozen_model("torchvision:mvit_v2", ModelOptions())
 
 
 @pytest.mark.parametrize("batch", [1, 2])

@@ -75,7 +75,7 @@ def test_an_attentive_probe_reads_a_token_among_others():
 
 
 def test_an_attentive_probe_of_tokens_without_time_has_half_of_the_directions(monkeypatch):
-    monkeypatch.setattr("lit_video.probes.attentive.STEPS", 2)
+    monkeypatch.setattr("lit_video.probes.attentive.MOST_TRAINING_STEPS", 2)
     profile = profiled(still(tokens=True), pairs=4)
     assert profile.measured.probe == "attentive"
     assert WEAK in profile.sentences

@@ -113,13 +113,13 @@ FLAGS = {
 @pytest.mark.parametrize("case", FLAGS)
 def test_flags_are_what_lightning_makes_of_them(case):
     given = read_flags(FLAGS[case])
-    (run,) = build_request([EXPERIMENTS / "ablation_tw.yaml"], ["tw1"], given=given).runs
+    (run,) = build_request([EXPERIMENTS / "ablation_tw.yaml"], ["tw1"], user_settings=given).runs
     assert not assert_equal(run, FLAGS[case])
 
 
 def test_one_callback_is_the_same_run_as_a_list_of_it():
     flags = ["--trainer.callbacks=EMAWeightAveraging", "--trainer.callbacks.decay=0.9"]
-    (run,) = build_request([EXPERIMENTS / "ablation_tw.yaml"], ["tw1"], given=read_flags(flags)).runs
+    (run,) = build_request([EXPERIMENTS / "ablation_tw.yaml"], ["tw1"], user_settings=read_flags(flags)).runs
     listed = Identity(ReadCLI(words(run, flags)).resolved())
     assert not differences(listed, Identity(ReadCLI(run.settings).resolved()))
     assert differences(listed, Identity(ReadCLI(run.row_settings).resolved()))

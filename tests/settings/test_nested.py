@@ -3,11 +3,11 @@
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.settings.flags import Given, read_flags
+from lit_video.settings.flags import UserSetting, read_flags
 from lit_video.settings.nested import by_key, merged, put, read_settings
 from lit_video.tables.table import Row
 from lit_video.training.constructors import Constructors, arguments_of
-from lit_video.training.layers import of_files, of_row, with_given
+from lit_video.training.layers import of_files, of_row, with_user_settings
 
 CLASSES = Constructors()
 
@@ -114,11 +114,11 @@ def test_flags_are_data_once_and_flags_again():
     ]
     given = read_flags(words)
     assert given == [
-        Given("model.window", "2"),
-        Given("data.groups", {"up": ["walk"]}),
-        Given("data.root", None),
-        Given("data.root", "~"),
-        Given("nan", "fail"),
+        UserSetting("model.window", "2"),
+        UserSetting("data.groups", {"up": ["walk"]}),
+        UserSetting("data.root", None),
+        UserSetting("data.root", "~"),
+        UserSetting("nan", "fail"),
     ]
     assert read_flags(setting.flag for setting in given) == given
 
@@ -128,7 +128,7 @@ def test_flags_are_data_once_and_flags_again():
 )
 def test_a_class_keeps_its_settings_in_any_order_of_flags(flags):
     expected = {"class_path": "VideoFolder", "init_args": {"mean": "0.3"}}
-    assert with_given({}, read_flags(flags)) == {"data": expected}
+    assert with_user_settings({}, read_flags(flags)) == {"data": expected}
 
 
 def test_a_file_s_class_keeps_the_arguments_of_an_earlier_file():
@@ -150,7 +150,7 @@ def test_a_flag_without_a_value_is_refused(word):
 
 
 def test_a_flag_merges_into_what_a_row_set():
-    settings = with_given(
+    settings = with_user_settings(
         {"model": xvit(optimization={"lr": 1, "momentum": 0.5})}, read_flags(['--model.optimization={"lr": 2}'])
     )
     assert settings == {"model": xvit(optimization={"lr": 2, "momentum": 0.5})}

@@ -4,11 +4,11 @@ from functools import cache
 from typing import NamedTuple
 
 from lit_video.datamodules.temporal_skills import SKILLS
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN
 from lit_video.training.check import build_row
-from lit_video.training.layers import with_given
+from lit_video.training.layers import with_user_settings
 from lit_video.training.request import Run
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
@@ -21,7 +21,7 @@ PAPERS = sorted(set(EXPERIMENTS.glob("*.yaml")) - set(OWN))
 
 def nested(settings):
     """Return settings by dotted key as nested data."""
-    return with_given({}, [Given(key, value) for key, value in settings.items()])
+    return with_user_settings({}, [UserSetting(key, value) for key, value in settings.items()])
 
 
 class Resolved(NamedTuple):

@@ -52,7 +52,7 @@ def asked(table, tmp_path):
         own = tmp_path / name
         own.parent.mkdir(exist_ok=True)
         own.write_text(content + "\n")
-        return build_request([path, own], list(rows), given=read_flags(flags))
+        return build_request([path, own], list(rows), user_settings=read_flags(flags))
 
     return build
 
@@ -79,7 +79,7 @@ def test_a_scale_s_file_gives_way_to_the_row(name, case, asked):
 def test_a_flag_decides_whatever_file_and_row_say(case, asked):
     row, content, key, given = SETS[case]
     flag = f"--{key}={given}".replace("model.", "model.init_args.")
-    assert [setting.key for setting in asked(row, content, flag).given] == [key]
+    assert [setting.key for setting in asked(row, content, flag).user_settings] == [key]
 
 
 @pytest.mark.parametrize(

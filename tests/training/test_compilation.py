@@ -9,7 +9,7 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import xvit
 from lit_video.runs.folder import has_result
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.training.fit import compiled
 from lit_video.training.request import build_request
 from lit_video.training.trainer import RunCLI
@@ -87,9 +87,9 @@ def test_generated_code_gives_the_same_numbers_and_draws():
 @pytest.mark.parametrize(("products", "precision"), [("exact", "highest"), ("tf32", "high")])
 def test_a_training_rounds_float32_only_if_it_is_told_to(products, precision, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", products == "exact")
-    given = [Given("float32_products", products), Given("trainer.logger", "false")]
+    given = [UserSetting("float32_products", products), UserSetting("trainer.logger", "false")]
     RunCLI(
-        build_request([SMALL_TABLE / "ablation_tw.yaml"], ["tw1"], runs=tmp_path, given=given).runs[0],
+        build_request([SMALL_TABLE / "ablation_tw.yaml"], ["tw1"], runs=tmp_path, user_settings=given).runs[0],
         StopSignals("test"),
     )
     found, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32

@@ -14,7 +14,7 @@ from lit_video.modules import VideoClassifier
 from lit_video.network.timesformer import scheme_class
 from lit_video.runs.folder import read_record, run_folders
 from lit_video.schemes.loading import import_scheme
-from lit_video.settings.flags import Given
+from lit_video.settings.flags import UserSetting
 from lit_video.training.recorded import run_settings
 from lit_video.training.recorded_classes import TrustedPackages
 from tests.conftest import ROOT
@@ -128,14 +128,14 @@ def test_what_the_user_names_is_imported(record, monkeypatch):
     with pytest.raises(UserError, match=r"data\.sampling is mine\.Mine, no class .* --data\.sampling=mine\.Mine"):
         run_settings(path)
     assert "mine" not in sys.modules
-    assert "mine.Mine" in str(run_settings(path, [Given("data.sampling", "mine.Mine")]))
+    assert "mine.Mine" in str(run_settings(path, [UserSetting("data.sampling", "mine.Mine")]))
     with pytest.raises(UserError, match="evil"):
-        run_settings(record(**WAYS["a setting"]), [Given("data.sampling", "mine.Mine")])
+        run_settings(record(**WAYS["a setting"]), [UserSetting("data.sampling", "mine.Mine")])
 
 
 def test_a_scheme_in_a_user_s_flag_takes_the_place_of_the_record_s(record):
     path = record(group="model", attention_type="evil.Evil")
-    assert "evil" not in str(run_settings(path, [Given("model.attention_type", "joint")]))
+    assert "evil" not in str(run_settings(path, [UserSetting("model.attention_type", "joint")]))
 
 
 def test_a_file_of_our_package_s_name_is_no_scheme(record):

@@ -12,11 +12,12 @@ from lit_video.datamodules.drawn.sprites import Sprites
 from lit_video.datamodules.drawn.textures import HUES, Pixels, coloured, texture, two_colours
 
 ACTOR_KINDS = ("shape", "person", "chain", "pair")
-TORUS = 1.2  # side of the torus over which actors travel, in sides of the picture
-SWAY = 0.3  # range of a sway about the middle, in sides of the picture
+# in sides of the picture
+TORUS = 1.2  # side of the square that travelling actors leave at one edge to enter at the opposite one
+SWAY = 0.3  # range of a sway about the middle
 ORBIT = 0.11  # radius of an orbit
 ROCK = 0.8  # range of small turns, in radians
-ROOM = {"shape": 1.0, "person": 0.6, "chain": 0.8, "pair": 0.8}  # share of these ranges that a kind takes
+ROOM = {"shape": 1.0, "person": 0.6, "chain": 0.8, "pair": 0.8}  # factor of these ranges for each kind of actor
 LIMB = 0.3  # half the thickness of a limb, as a share of half its length
 LINKS = 6
 
@@ -25,7 +26,7 @@ LEGS = {"hip": 0.22, "knee": 0.23}
 ARMS = {"shoulder": 0.19, "elbow": 0.17}
 TORSO = 0.3
 HEAD = 0.085  # radius
-# range of each joint in radians, outwards from hanging down; knees bend inwards
+# range of each joint in radians: 0 is hanging down, and positive angles point outwards; knees bend inwards
 RANGES = {"hip": (-0.05, 1.1), "knee": (0.0, -1.3), "shoulder": (-0.1, 2.4), "elbow": (0.1, 2.0), "neck": (-0.6, 0.6)}
 
 
@@ -39,16 +40,16 @@ class Pose:
         return self.values[NUMBER[name]]
 
     def between(self, name: str, least: float, most: float) -> Pixels:
-        """Return a coordinate on a range."""
+        """Return a coordinate scaled from [0, 1] to a range."""
         return np.float32(least) + np.float32(most - least) * self[name]
 
     def joint(self, name: str, kind: str) -> Pixels:
-        """Return the angle of a joint, on the range of its kind."""
+        """Return the angle of a joint in radians, in the range of its kind."""
         least, most = RANGES[kind]
         return self.between(name, least, most)
 
     def times(self, name: str, most: float) -> Pixels:
-        """Return a factor from ``1 / most`` to ``most``."""
+        """Return a coordinate as a factor from ``1 / most`` to ``most``."""
         return np.float32(most) ** (2 * self[name] - 1)
 
 
@@ -197,9 +198,9 @@ ACTORS: dict[str, Actor] = {"shape": shape, "person": person, "chain": chain, "p
 class Look:
     """Appearance of an actor: contour (shapes only), texture, and hue of its first colour."""
 
-    def __init__(self, rng: Rng, contour: str, family: str, hue: int) -> None:
+    def __init__(self, rng: Rng, *, contour: str, texture: str, hue: int) -> None:
         self.contour = contour
-        self.texture = family
+        self.texture = texture
         self.hue = hue
         self.colours = two_colours(rng, hue)
 
@@ -216,15 +217,21 @@ class Look:
 
 
 def placed(sprites: Sprites, x: Pixels, y: Pixels) -> Sprites:
-    """Return an actor's sprites, drawn about the origin, about a point ``(frames,)`` of the picture."""
+    """Return an actor's sprites, which are drawn about the origin, moved to a point of the picture, ``(frames,)``."""
     return replace(sprites, x=sprites.x + x, y=sprites.y + y)
 
 
 def positions(rng: Rng, pose: Pose, *, travels: bool, extent: float, room: float) -> list[tuple[Pixels, Pixels]]:
-    """Return where an actor is in every frame, once for each copy of it that the picture shows.
+    """Return the positions of an actor in every frame, with several entries if it is to be drawn several times.
 
-    A travelling actor leaves the picture and comes back at the opposite edge; it may be seen at both for a while.
-    ``extent``: the actor's radius; ``room``: share of the range that it sways and orbits in.
+    A travelling actor leaves the picture and comes back at the opposite edge; for a while it is seen at both.
+
+    Args:
+        rng: random generator.
+        pose: coordinates of the video.
+        travels: whether the actor travels, or stays near the middle.
+        extent: radius of the actor.
+        room: factor of the ranges in which it sways and orbits.
     """
     if not travels:
         about = 0.5 + rng.uniform(-0.05, 0.05, 2).astype(np.float32)
@@ -242,7 +249,7 @@ def positions(rng: Rng, pose: Pose, *, travels: bool, extent: float, room: float
 
 
 def _shifts(place: Pixels, extent: float) -> list[np.float32]:
-    """Return by how much the copies of an actor are shifted that the picture shows at some time."""
+    """Return the shifts of the copies of an actor that are in the picture at any time."""
     shifts = np.array([-TORUS, 0, TORUS], np.float32)
     return [shift for shift in shifts if (np.abs(place + shift - np.float32(0.5)) < 0.5 + extent).any()]
 

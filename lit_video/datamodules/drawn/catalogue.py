@@ -69,7 +69,7 @@ def travelling() -> Motions:
 
 
 def turning() -> Motions:
-    """Yield even motions about the middle: angle, size, shape, orbit, and two of them at once."""
+    """Yield motions of even speed about the middle: of angle, size, shape and orbit, and of two of these at once."""
     yield from pair("turns clockwise", "turns counterclockwise", [_spin(1)], kinds=NOT_UPRIGHT)
     yield from pair("grows", "shrinks", [Track("scale")], kinds=ANYONE)
     yield from pair("becomes long", "becomes tall", [Track("squash")], kinds=SHAPE)
@@ -109,7 +109,7 @@ SWINGS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def swinging() -> Motions:
-    """Yield swings, paths of two swings, and orders of two swings."""
+    """Yield motions that swing: one coordinate, two at once on a path, and one after the other."""
     for name, (coordinate, kinds) in SWINGS.items():
         yield from _swings(name, [Track(coordinate, "swing", SWING)], kinds)
     for name, offset in {"sways down to the right": 0.0, "sways up to the right": 0.5}.items():
@@ -130,7 +130,7 @@ def swinging() -> Motions:
         yield from _order(name, other, tracks=[Track(coordinate)], others=[Track(second)], kinds=both)
 
 
-# joints of a limb, with the phase of each; a lag of a quarter makes the hand circle
+# joints of a limb, with the phase of each; if the elbow is a quarter of a cycle late, the hand moves in a circle
 LIMBS: dict[str, dict[str, float]] = {
     "left arm": {"left_shoulder": 0.0, "left_elbow": 0.0},
     "right arm": {"right_shoulder": 0.0, "right_elbow": 0.0},
@@ -249,7 +249,7 @@ def _joints(phases: dict[str, float], group: int = 1) -> list[Track]:
 
 
 def _swings(name: str, tracks: Sequence[Track], kinds: Sequence[str]) -> Motions:
-    """Yield an even swing, and a pair of one that rises quickly and its reversal, which falls quickly."""
+    """Yield a swing that rises as fast as it falls, one that rises faster, and the reversal of the latter."""
     for manner, duty in DUTIES.items():
         swings = [replace(track, duty=duty) for track in tracks]
         if manner:
@@ -259,7 +259,7 @@ def _swings(name: str, tracks: Sequence[Track], kinds: Sequence[str]) -> Motions
 
 
 def _order(name: str, other: str, *, tracks: Sequence[Track], others: Sequence[Track], kinds: Sequence[str]) -> Motions:
-    """Yield one motion and then the other, and the two in the other order."""
+    """Yield two classes: one motion and then another, and the two in the other order."""
     first = [replace(track, wave="swing", cycles=EVENT, part="first") for track in tracks]
     second = [replace(track, wave="swing", cycles=EVENT, part="second") for track in others]
     yield from pair(f"{name}, then {other}", f"{other}, then {name}", [*first, *second], kinds=kinds)

@@ -60,7 +60,7 @@ def _radius(rng: Rng, contour: str, angle: Pixels) -> Pixels:
 
 @lru_cache(maxsize=64)
 def limb(side: int, thickness: float) -> Pixels:
-    """Return how much of each pixel of a sprite a rounded bar covers; it is as long as the sprite allows."""
+    """Return how much of each pixel of a sprite is covered by a rounded bar as long as the sprite."""
     x, y, _, _ = _grid(side)
     half = np.float32(1 - thickness)
     away = np.hypot(np.maximum(np.abs(x) - half, 0), y) - np.float32(thickness)

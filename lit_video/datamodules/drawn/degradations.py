@@ -8,13 +8,13 @@ from lit_video.datamodules.drawing import Rng
 from lit_video.datamodules.drawn.textures import Pixels
 
 BLOCK = 8  # side of the blocks of the compression, as in JPEG
-NOISE = 2**18  # stored normal values, of which every frame takes some in a row
+NOISE = 2**18  # number of stored random values, of which each frame takes consecutive ones
 
 
 def lit(rng: Rng, frames: Pixels, light: Pixels, *, strength: float) -> None:
-    """Multiply frames ``(frames, 3, side, side)`` in place by a slope of light, and each by its own brightness.
+    """Light frames ``(frames, 3, side, side)`` in place: a slope over the picture, times a brightness of each frame.
 
-    ``light``: brightness of each frame, 0 to 1.
+    ``light`` is the brightness of each frame, 0 to 1.
     """
     side = frames.shape[-1]
     ramp = np.linspace(-1, 1, side, dtype=np.float32)
@@ -49,7 +49,7 @@ def noisy(rng: Rng, frames: Pixels, strength: float) -> None:
 
 
 def compressed(rng: Rng, frames: Pixels, strength: float) -> Pixels:
-    """Return half of the videos as they are, and half with the steps of JPEG's blocks, each frame alone.
+    """Compress half of the videos as JPEG does, each frame alone; return the others as they are.
 
     The coefficients of blocks of 8 x 8 pixels are rounded, higher frequencies more coarsely. Sides are
     multiples of 8.
@@ -70,7 +70,7 @@ def compressed(rng: Rng, frames: Pixels, strength: float) -> Pixels:
 
 
 def _both_ways(frames: Pixels, transform: Pixels) -> Pixels:
-    """Apply a transform of 8 values to the columns and then the rows of every block; return the frames so."""
+    """Return frames after a transform of 8 values of the columns, and then of the rows, of every block."""
     across = (frames.reshape(-1, BLOCK) @ transform.T).reshape(frames.shape)
     turned = np.ascontiguousarray(across.swapaxes(-1, -2))
     down = (turned.reshape(-1, BLOCK) @ transform.T).reshape(turned.shape)

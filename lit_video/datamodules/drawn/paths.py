@@ -1,10 +1,9 @@
-"""Paths of a pose on circles of time, on which every frame is equally likely at every time.
+"""Paths of a pose on circles, by which every pose is equally likely in every frame of every class.
 
-A pose is a list of coordinates, each in [0, 1): a place on a torus, an angle, a size, a joint. In a video's first frame
-every coordinate has its own uniform value, whatever the class. A motion adds a displacement that does not depend on
-this value, and wraps round. A uniform value on a circle stays uniform when it is displaced, so each coordinate has the
-same distribution in every frame of every class. A swing maps the circle to a rise and a fall, both even, which keeps
-the distribution uniform too.
+A pose is a list of coordinates, each in [0, 1): a place, an angle, a size, a joint. In a video's first frame every
+coordinate is uniformly random, whatever the class. A motion adds a displacement that does not depend on this value, and
+wraps round: a uniform value on a circle stays uniform when it is displaced, so no single frame tells the class. A swing
+maps the circle to a rise and a fall of even speed, which keeps the value uniform too.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -42,26 +41,26 @@ SPEEDS = {
     "surging": "surging",
     "pausing": "pausing",
 }
-SLOWEST = 0.35  # least speed of a profile that changes, as a share of its mean speed
-PAUSE = 0.35  # share of a pausing video before its pause, and after it
+SLOWEST = 0.35  # least speed in a profile of changing speed, as a share of the mean speed
+PAUSE = 0.35  # share of a pausing video that is before its pause; the same share is after it
 
 
 @dataclass(frozen=True)
 class Track:
     """Motion of one coordinate.
 
-    ``even`` goes round the circle; a coordinate that is no circle, such as size, then jumps back at the seam. ``swing``
-    rises in a share ``duty`` of a cycle and falls in the rest.
+    ``even`` goes round the circle; a coordinate that is no circle, such as size, then jumps from its largest value to
+    its smallest. ``swing`` rises in a share ``duty`` of a cycle and falls in the rest.
     """
 
     coordinate: str
     wave: Wave = "even"
     cycles: tuple[float, float] = (0.45, 0.75)  # range of the cycles in a video
-    sign: int = 1  # -1: an even motion goes the other way round
+    sign: int = 1  # -1 for an even motion that goes the other way round
     duty: float = 0.5
-    group: int = 0  # tracks of the same group above 0 share their first phase, so that they are coupled
-    offset: float = 0.0  # phase before the group's
-    multiple: int = 1  # cycles for one cycle of the group
+    group: int = 0  # tracks of the same group, if not 0, share their first phase, so that they move together
+    offset: float = 0.0  # phase by which the track is ahead of its group
+    multiple: int = 1  # number of cycles in one cycle of the group
     part: VideoPart = "whole"  # part of the video in which the coordinate moves
 
     def values(self, start: Floats, pace: float, progress: Floats) -> Floats:
@@ -77,7 +76,7 @@ class Track:
         return tent(phase, self.duty)
 
     def _own(self, progress: Floats) -> Floats:
-        """Return the progress of this track, when it moves in a part of the video."""
+        """Return the progress of this track from that of the video, if it moves in a part of the video only."""
         if self.part == "first":
             return np.minimum(2 * progress, 1)
         if self.part == "second":
@@ -94,8 +93,8 @@ class Motion:
     reverse: str  # name of the class that its reversed videos have; its own name if they look alike
     _: KW_ONLY
     kinds: tuple[str, ...] = ()  # kinds of actors that can do it
-    travels: bool = False  # True: the actor moves over a torus; False: about the middle of the picture
-    backwards: bool = False  # True: progress runs from 1 to 0
+    travels: bool = False  # whether the actor crosses the picture, or moves about its middle
+    backwards: bool = False  # whether progress runs from 1 to 0
 
     @property
     def coupled(self) -> bool:
@@ -128,9 +127,9 @@ def clock(speed: str, times: Floats) -> Floats:
 
 
 def move(pose: Floats, motion: Motion, speed: str, *, pace: float) -> None:
-    """Write a motion's coordinates into poses ``(..., coordinates, frames)`` in place; the first frame has the start.
+    """Write a motion's coordinates into poses ``(..., coordinates, frames)`` in place, from those of the first frame.
 
-    ``pace``, 0 to 1, chooses the number of cycles. Tracks of one group share its first coordinate's start.
+    ``pace``, 0 to 1, chooses the number of cycles. Tracks of one group start from the value of its first coordinate.
     """
     times = np.linspace(0, 1, pose.shape[-1])
     progress = clock(speed, times)

@@ -1,4 +1,4 @@
-"""Sprites: small textured pictures with a cover, put into every frame at a position, angle and size."""
+"""Sprites: small textured pictures with transparency, put into every frame at a position, angle and size."""
 
 from dataclasses import dataclass, replace
 
@@ -18,14 +18,14 @@ class Sprites:
     Positions and sizes are shares of the picture's side, angles are in radians and grow clockwise.
 
     Attributes:
-        pictures: colours and cover, ``(sprites, 4, side, side)``; the colours are multiplied by the cover.
+        pictures: colours and opacity, ``(sprites, 4, side, side)``; the colours are multiplied by the opacity.
         x: centres, ``(sprites, frames)``.
         y: centres, ``(sprites, frames)``.
         angle: angles, ``(sprites, frames)``.
         radius: radii along the sprite, ``(sprites, frames)``.
         width: radii across, as a share of ``radius``, ``(sprites, frames)``.
-        bend: how far the ends are bent, as a share of the radius, ``(frames,)``; ``None``: not at all.
-        ripple: phase of a wave along the sprite, in cycles, ``(frames,)``; ``None``: no wave.
+        bend: how far the ends are bent, as a share of the radius, ``(frames,)``; ``None`` for straight sprites.
+        ripple: phase of a wave along the sprite, in cycles, ``(frames,)``; ``None`` for no wave.
         reach: distance of the sprite's farthest covered point from its centre, in radii.
     """
 
@@ -40,7 +40,7 @@ class Sprites:
     reach: float = 1.05
 
     def seen_from(self, zoom: Pixels, tilt: Pixels) -> "Sprites":
-        """Return the sprites as a camera sees them that zooms and rolls about the picture's middle: ``(frames,)``."""
+        """Return the sprites as seen by a camera that zooms and rolls about the middle; both are ``(frames,)``."""
         cos = zoom * np.cos(tilt)
         sin = zoom * np.sin(tilt)
         dx = self.x - np.float32(0.5)
@@ -104,7 +104,7 @@ def _places(
     cos = np.cos(sprites.angle)
     sin = np.sin(sprites.angle)
 
-    # a column and a row of each box: their sum is the whole box
+    # a column and a row of each box, whose sum broadcasts to the whole box
     u = (along * cos)[..., None, None] * dx[..., None, :] + (along * sin)[..., None, None] * dy[..., :, None]
     v = (across * cos)[..., None, None] * dy[..., :, None] - (across * sin)[..., None, None] * dx[..., None, :]
     if sprites.bend is not None:

@@ -82,7 +82,7 @@ def away_from(rng: Rng, tones: Sequence[float]) -> Pixels:
 
 
 def _cloudy(rng: Rng, family: str, side: int) -> Pixels:
-    """Draw noise whose amplitude falls with its frequency, as it is, folded into veins, or cut into patches."""
+    """Draw noise whose amplitude falls with its frequency: clouds, or these folded into veins or cut into patches."""
     waves, falloff = _waves(side)
     size = falloff.shape
     spectrum = (rng.standard_normal(size, np.float32) + 1j * rng.standard_normal(size, np.float32)) * falloff
@@ -95,7 +95,7 @@ def _cloudy(rng: Rng, family: str, side: int) -> Pixels:
 
 @lru_cache(maxsize=8)
 def _waves(side: int) -> tuple[NDArray[np.complex64], Pixels]:
-    """Return the waves at each place, ``(side, frequencies)``, and the amplitude of each pair of frequencies."""
+    """Return complex waves at each place, ``(side, frequencies)``, and the amplitude of each pair of frequencies."""
     frequencies = np.arange(-WAVES, WAVES + 1)
     waves = np.exp(2j * np.pi * np.outer(np.arange(side) / side, frequencies)).astype(np.complex64)
     far = np.hypot(frequencies[:, None], frequencies)
@@ -104,5 +104,5 @@ def _waves(side: int) -> tuple[NDArray[np.complex64], Pixels]:
 
 
 def _edged(field: Pixels, sharpness: float) -> Pixels:
-    """Return a field from 0 to 1; the sharper, the more of it is near 0 or 1."""
+    """Return a field from 0 to 1 with its edges sharpened, so that more of it is near 0 or 1."""
     return np.asarray(np.float32(0.5) + np.float32(0.5) * np.tanh(np.float32(sharpness) * field), np.float32)

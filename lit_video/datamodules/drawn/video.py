@@ -17,23 +17,24 @@ from lit_video.datamodules.drawn.paths import COORDINATES, SPEEDS, Motion, Track
 from lit_video.datamodules.drawn.sprites import Sprites, overlay
 from lit_video.datamodules.drawn.textures import HUES, TEXTURES, Pixels, away_from, coloured, texture, two_colours
 
-ZOOM = 1.2  # the camera's largest magnification, and its smallest is the inverse
+ZOOM = 1.2  # the camera magnifies by 1 / ZOOM to ZOOM
 TILT = 0.5  # range of the camera's roll, in radians
-TILE = 1.25  # side of the background's period, in sides of the picture
-SCENE = 1.8  # side of the torus of still things, in sides of the picture
-SHAKE = 0.05  # range of a shaking camera, in sides of the picture
+# in sides of the picture
+TILE = 1.25  # side of the square texture that the background repeats
+SCENE = 1.8  # side of the square of still things, which repeats too: what leaves at the left comes in at the right
+SHAKE = 0.05  # range of a shaking camera
 LIGHTS = (
     (Track("light", "swing", (0.5, 2.0)),),
     (Track("light", "swing", (0.3, 0.6)),),
     (),
 )
 
-# classes of each task; the numbers of a label are in this order
+# names of the classes of each task, in the order of their numbers
 TASKS: dict[str, tuple[str, ...]] = {
     "motion": tuple(MOTIONS),
     "speed": tuple(SPEEDS),
     "camera": tuple(CAMERAS),
-    "form": (*CONTOURS, *ACTOR_KINDS[1:3]),  # a pair has a contour too
+    "form": (*CONTOURS, *ACTOR_KINDS[1:3]),  # a person and a chain are forms of their own; others have contours
     "texture": TEXTURES,
     "hue": HUES,
 }
@@ -70,7 +71,7 @@ class Labels:
 
 
 def draw_labels(rng: Rng, motions: tuple[str, ...], moving_camera: float) -> Labels:
-    """Draw a video's labels, each on its own, but for the kind of actor: one that can do the motion."""
+    """Draw a video's labels independently, except the kind of actor, which must be able to do the motion."""
     motion = MOTIONS[motions[rng.integers(len(motions))]]
     camera = "still"
     if rng.random() < moving_camera:
@@ -94,11 +95,11 @@ _SPEEDS = tuple(SPEEDS)
 def draw_pose(rng: Rng, labels: Labels, num_frames: int) -> NDArray[np.float64]:
     """Draw every coordinate in every frame, ``(coordinates, frames)``, from 0 to 1.
 
-    All coordinates start at a uniform value. Motion, camera and light then move theirs.
+    Each coordinate is a random constant, except those that the motion, the camera and the light move.
     """
     pose = np.repeat(rng.random((len(COORDINATES), 1)), num_frames, 1)
     paces = rng.random(3)
-    camera_speed = _SPEEDS[rng.integers(2) * 3]  # steady or surging: a camera that looks the same backwards
+    camera_speed = _SPEEDS[rng.integers(2) * 3]  # steady or surging, speeds that are the same backwards
     light = LIGHTS[rng.integers(len(LIGHTS))]
     move(pose, MOTIONS[labels.motion], labels.speed, pace=float(paces[0]))
     move(pose, CAMERAS[labels.camera], camera_speed, pace=float(paces[1]))
@@ -115,7 +116,7 @@ def draw_video(rng: Rng, labels: Labels, num_frames: int, *, side: int, degradat
     pose = Pose(draw_pose(rng, labels, num_frames).astype(np.float32))
     zoom = pose.times("zoom", ZOOM)
     tilt = pose.between("tilt", -TILT / 2, TILT / 2)
-    look = Look(rng, labels.contour, labels.texture, labels.hue)
+    look = Look(rng, contour=labels.contour, texture=labels.texture, hue=labels.hue)
 
     # a camera that stands still sees the same scene in every frame
     seen = slice(None) if labels.camera != "still" else slice(1)
@@ -181,7 +182,7 @@ def _pan(pose: Pose) -> tuple[Pixels, Pixels]:
 
 
 def _still_things(rng: Rng, pose: Pose, side: int) -> tuple[list[Sprites], list[Sprites]]:
-    """Draw still things of the scene, behind the actor and before it; they move with the camera alone."""
+    """Draw still things of the scene, those behind the actor and those in front of it; only the camera moves them."""
     pan_x, pan_y = _pan(pose)
     behind: list[Sprites] = []
     before: list[Sprites] = []

@@ -41,8 +41,8 @@ def collect(
 ) -> list[Section]:
     """Read every table and scale with a finished run in some folders, ordered by name.
 
-    A folder inside a runs folder stands for its whole table and scale. Errors of damaged runs are raised, or added to
-    ``damaged``. ``overridden``: see :func:`read_runs`.
+    The folder of a row or a seed stands for its whole table and scale. Errors of damaged runs are raised, or added to
+    ``damaged`` if it is given. ``overridden``: see :func:`~lit_video.tables.summary.read_runs`.
     """
     scales = set[Path]()
     for place in places:

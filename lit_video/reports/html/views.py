@@ -49,7 +49,7 @@ def drawn(figure: Any, description: str) -> dict[str, str]:
 
 
 def place(points: float) -> float:
-    """Return a difference's position on its axis, in percent of the width; roots spread values near 0."""
+    """Return a difference's position on its axis, in percent of the width; a root spreads the values near 0."""
     return 50 + copysign(50 * sqrt(min(abs(points), WIDEST) / WIDEST), points)
 
 
@@ -89,7 +89,7 @@ def verdict(judged: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _label(judged: Verdict, row: str) -> str:
-    """Return a row's label; the name of a control that the table does not have."""
+    """Return a row's label, or its name if it is a control that the table lacks."""
     labels = {table_row.name: table_row.label for table_row in judged.claim.table.rows}
     return labels.get(row, row)
 
@@ -227,10 +227,9 @@ def confusions(section: Section) -> list[dict[str, Any]]:
 
 
 def matrix(counts: NDArray[np.int64], classes: Sequence[str], description: str) -> dict[str, Any]:
-    """Return a confusion matrix as lines of (videos, percent of the class) with names, or of many classes a picture.
+    """Return a confusion matrix as a table of the page, or, with many classes, as a picture without names and numbers.
 
-    matplotlib takes 0.1 s to place names and numbers, a hundred times what a table of the page takes; a picture of many
-    classes has neither.
+    A table is preferred because matplotlib takes 0.1 s to place names and numbers, a hundred times as long.
     """
     if len(classes) > NAMED_CLASSES:
         from lit_video.inference.result_pictures import confusion_figure

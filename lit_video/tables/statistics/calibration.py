@@ -7,9 +7,13 @@ from numpy.typing import NDArray
 def calibration_error(confidence: NDArray[np.floating], hits: NDArray[np.bool_], bins: int = 15) -> float:
     """Return the expected calibration error in percent (Guo et al., arXiv:1706.04599).
 
-    Videos are binned by ``confidence``, the predicted class's probability; ``hits``: whether the prediction is right.
+    Args:
+        confidence: probability of each video's predicted class, by which videos are binned.
+        hits: whether each prediction is right.
+        bins: number of bins of equal width.
     """
     confidence = confidence.astype(np.float64)
     index = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    distances = np.abs(np.bincount(index, confidence - hits, bins))  # distance of each bin times its number of videos
+    # |mean confidence - accuracy| of each bin times its number of videos
+    distances = np.abs(np.bincount(index, confidence - hits, bins))
     return 100 * float(distances.sum() / max(len(hits), 1))

@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEWEST_CLUSTERS = 3  # below this number of clusters there is no interval
-ENOUGH_CLUSTERS = 6  # from this number on, every video has the same weight; below, every cluster
+ENOUGH_CLUSTERS = 6  # from this number on, all videos have the same weight; below, all clusters have the same
 
 
 def cluster_numbers(groups: NDArray[np.generic] | None, videos: int) -> NDArray[np.intp]:
-    """Return the cluster of every video as a number from 0; each video is its own without ``groups``."""
+    """Return the cluster of every video as a number from 0; without ``groups`` each video is a cluster of its own."""
     if groups is None:
         return np.arange(videos)
     if len(groups) != videos:
@@ -20,9 +20,9 @@ def cluster_numbers(groups: NDArray[np.generic] | None, videos: int) -> NDArray[
 def video_weights(clusters: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the weight of every video in the mean; weights sum to 1.
 
-    With few clusters, each has the same weight: the mean is the mean of the clusters' means. The t-test over these
+    With few clusters, each has the same weight, so the mean is the mean of the clusters' means: a t-test over these
     holds its level for clusters of any size and variance (Ibragimov and Mueller, Journal of Business & Economic
-    Statistics, 2010). With many, each video has the same weight.
+    Statistics, 2010). With many clusters, each video has the same weight.
     """
     sizes = np.bincount(clusters)
     if len(sizes) >= ENOUGH_CLUSTERS:

@@ -1,4 +1,4 @@
-"""Interval of a difference that holds its level even where few videos differ, or none."""
+"""Interval of a difference that is right also if few videos differ, or none."""
 
 import math
 
@@ -13,10 +13,12 @@ from lit_video.tables.statistics.wilson import wilson
 def cautious_difference(first: Hits, second: Hits, *, groups: NDArray[np.generic] | None = None) -> Interval:
     """Return the accuracy of one test minus another's, on the same videos, with an interval for few videos.
 
-    The hull of :func:`~lit_video.tables.statistics.intervals.paired_difference` and of an interval from the shares of
-    draws that are lost and gained (Wilson, 1927; combined as in Newcombe, Statistics in Medicine 17, 1998, 873-890).
-    The former has no width where no video differs; the latter then reaches 3.8 of ``n + 3.8`` draws: 14 videos
-    without a difference still allow a loss of 21 points. Arguments: see there.
+    If no video differs, :func:`~lit_video.tables.statistics.intervals.paired_difference` has an interval of no width.
+    So this interval is widened to contain a second one, from the shares of draws that are lost and gained (Wilson,
+    1927; combined as in Newcombe, Statistics in Medicine 17, 1998, 873-890). If none of ``n`` draws differs, the second
+    reaches 3.8 / (``n`` + 3.8): 14 videos without a difference still allow a loss of 21 points.
+
+    The arguments are those of :func:`~lit_video.tables.statistics.intervals.paired_difference`.
     """
     paired = paired_difference(first, second, groups=groups)
     difference = np.array(first, np.float64).mean(0) - np.array(second, np.float64).mean(0)
@@ -24,7 +26,7 @@ def cautious_difference(first: Hits, second: Hits, *, groups: NDArray[np.generic
     weights = video_weights(clusters)
     of_draws = np.bincount(clusters, weights * difference)
     share_of_draw = np.bincount(clusters, weights)
-    draws = 1 / float(np.square(share_of_draw).sum())  # effective number of draws of unlike sizes (Kish, 1965)
+    draws = 1 / float(np.square(share_of_draw).sum())  # effective number of draws of different sizes (Kish, 1965)
 
     lost = float(of_draws.clip(min=0).sum())
     gained = float((-of_draws).clip(min=0).sum())

@@ -37,7 +37,7 @@ class Interval:
         return math.isfinite(self.high - self.low)
 
     def above(self, bound: float) -> float:
-        """Return a one-sided p-value, small where the true value is above a bound (Student's t)."""
+        """Return the one-sided p-value of the hypothesis that the true value is at most a bound (Student's t)."""
         from scipy.special import stdtr  # here, because importing it takes 0.15 s
 
         if math.isinf(bound):
@@ -49,13 +49,13 @@ class Interval:
         return float(stdtr(self.freedom, (bound - self.value) / self.error))
 
     def below(self, bound: float) -> float:
-        """Return a one-sided p-value, small where the true value is below a bound."""
+        """Return the one-sided p-value of the hypothesis that the true value is at least a bound."""
         mirrored = Interval(-self.value, -self.high, -self.low, self.error, self.freedom)
         return mirrored.above(-bound)
 
     @property
     def sign(self) -> int:
-        """Side of zero: 1 above, -1 below, 0 where the interval holds zero."""
+        """1 if the interval is above zero, -1 if it is below, 0 if it contains zero."""
         return int(self.low > 0) - int(self.high < 0)
 
 
@@ -64,15 +64,15 @@ def paired_difference(
 ) -> Interval:
     """Return the accuracy of one row minus another's, with an interval over test videos and seeds.
 
-    Welch's interval: the squared error sums that of the differences over videos and each row's variance over seeds
-    divided by its number of seeds, with Welch-Satterthwaite degrees of freedom (Welch, 1947). This counts the
+    The squared error is a sum of parts: that of the differences over videos, and for each row the variance over seeds
+    divided by the number of seeds. Degrees of freedom are by Welch-Satterthwaite (Welch, 1947). The sum counts the
     interaction of videos and seeds twice, so fewer than 5 % of intervals miss the true difference
-    (``tests/tables/test_statistics.py``). With one seed the interval is for these two trained models only.
+    (``tests/tables/test_statistics.py``). With one seed the interval holds for these two trained models only.
 
     Args:
         first: hits of one row by seed.
         second: hits of the other row, on the same videos.
-        groups: cluster of each video, see :mod:`~lit_video.tables.statistics.clusters`; ``None``: each is its own.
+        groups: cluster of each video, see :mod:`~lit_video.tables.statistics.clusters`; ``None`` if each video is one.
         pooled: spread over seeds in the whole table, see :func:`~lit_video.tables.statistics.spread.trusted_spread`.
     """
     a = np.array(first, np.float64)
@@ -95,7 +95,7 @@ def paired_difference(
 
 
 def _seed_parts(means: NDArray[np.float64], pooled: Spread | None) -> list[tuple[float, int]]:
-    """Return the squared error of a row's mean over seeds, with degrees of freedom; nothing with a single seed."""
+    """Return the squared error of a row's mean over seeds, with degrees of freedom; an empty list for a single seed."""
     spread = trusted_spread(means, pooled)
     return [(spread.variance / len(means), spread.freedom)] if spread else []
 

@@ -1,4 +1,4 @@
-"""Correction of several tests at once."""
+"""Correction of p-values for the number of tests."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ from lit_video.tables.statistics.intervals import LEVEL
 def holm_adjusted(chances: Sequence[float]) -> list[float]:
     """Return adjusted p-values by Holm's step-down procedure, in the order given.
 
-    Rejecting the null hypotheses whose adjusted p-value is at most a level keeps the chance of any wrong rejection
-    below that level, whatever the dependence of the tests, for example of claims that share runs (Holm, 1979).
+    If every null hypothesis with an adjusted p-value of at most a level is rejected, the chance of any wrong rejection
+    is at most that level. The tests may depend on each other, for example by sharing runs (Holm, 1979).
     """
     adjusted = [1.0] * len(chances)
     largest = 0.0
@@ -23,5 +23,5 @@ def holm_adjusted(chances: Sequence[float]) -> list[float]:
 
 
 def holm(chances: Sequence[float], level: float = LEVEL) -> list[bool]:
-    """Return which null hypotheses are rejected, at a family-wise error of at most ``level`` (Holm, 1979)."""
+    """Return for each null hypothesis whether it is rejected, at a family-wise error of ``level`` (Holm, 1979)."""
     return [adjusted <= level for adjusted in holm_adjusted(chances)]

@@ -11,8 +11,9 @@ def detectable(interval: Interval, tests: int = 1, level: float = LEVEL) -> floa
     """Return the smallest true difference in points that a one-sided test shows with a chance of ``POWER``.
 
     The usual approximation for a t-test, ``(t(1 - level) + t(POWER)) * error`` (Chow, Shao and Wang, Sample Size
-    Calculations in Clinical Research, 3.2). With many degrees of freedom and a single test, the factor on half the
-    width of a 95 % interval is ``(1.96 + 0.84) / 1.96 = 1.43``; half the width alone is shown in half of all repeats.
+    Calculations in Clinical Research, 3.2). With many degrees of freedom and a single test, this is
+    ``(1.96 + 0.84) / 1.96 = 1.43`` times half the width of a 95 % interval. A true difference of half the width itself
+    would be shown by only half of all repeats.
 
     Args:
         interval: difference with its standard error.

@@ -1,4 +1,4 @@
-"""Interval of an accuracy over test videos, of which several may be one draw."""
+"""Interval of an accuracy over test videos, if several videos may be one draw."""
 
 import math
 
@@ -11,11 +11,11 @@ from lit_video.tables.statistics.wilson import wilson
 
 
 def accuracy_interval(hits: NDArray[np.bool_], *, groups: NDArray[np.generic] | None = None) -> Interval:
-    """Return an accuracy in percent with its interval, that of Wilson for the effective number of videos.
+    """Return an accuracy in percent with Wilson's interval for the effective number of videos.
 
     Args:
         hits: whether each video is right, ``(videos,)``.
-        groups: cluster of each video; ``None``: each is its own. Below three clusters there is no interval.
+        groups: cluster of each video; ``None`` if each video is one. Below three clusters there is no interval.
     """
     share = float(hits.mean())
     if groups is None:
@@ -31,7 +31,7 @@ def accuracy_interval(hits: NDArray[np.bool_], *, groups: NDArray[np.generic] | 
 
 
 def chance_of_share(hits: NDArray[np.bool_], groups: NDArray[np.generic], share: float) -> float:
-    """Return a one-sided p-value, small where the true share is above ``share`` (score test)."""
+    """Return the one-sided p-value of the hypothesis that the true share is at most ``share`` (score test)."""
     from scipy.special import ndtr  # here, because importing it takes 0.15 s
 
     error = math.sqrt(share * (1 - share) / effective_count(hits, groups))
@@ -41,10 +41,11 @@ def chance_of_share(hits: NDArray[np.bool_], groups: NDArray[np.generic], share:
 def effective_count(hits: NDArray[np.bool_], groups: NDArray[np.generic]) -> float:
     """Return the number of independent videos whose share of hits is as uncertain as that of these videos.
 
-    The number of videos divided by the design effect of the clusters, which is at least 1, times ``(z / t)**2`` for the
-    few clusters that give it (Korn and Graubard, Survey Methodology 24, 1998; Dean and Pagano, Journal of Survey
-    Statistics and Methodology 3, 2015). If all videos are right, or none is, nothing tells how alike the videos of
-    a cluster are, so clusters are counted; those of unlike sizes count for less (Kish, 1965).
+    This number is that of the videos divided by the design effect of the clusters, which is taken as at least 1, times
+    ``(z / t)**2``, because few clusters tell the design effect only roughly (Korn and Graubard, Survey Methodology 24,
+    1998; Dean and Pagano, Journal of Survey Statistics and Methodology 3, 2015). If all videos are right, or all wrong,
+    nothing tells how similar the videos of a cluster are, so clusters are counted instead; clusters of different sizes
+    count as fewer (Kish, 1965).
     """
     from scipy.special import ndtri, stdtrit  # here, because importing it takes 0.15 s
 

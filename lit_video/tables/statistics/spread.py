@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-FEW_SEEDS = 5  # below this number, a row's own spread is too uncertain to be trusted if it is small
+FEW_SEEDS = 5  # below this number, a small spread of a row's seeds may be luck
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ def pooled_spread(rows: Iterable[NDArray[np.float64]]) -> Spread | None:
 def trusted_spread(means: NDArray[np.float64], pooled: Spread | None) -> Spread | None:
     """Return a row's own spread, or the table's pooled one if that is larger and the row has few seeds.
 
-    Three seeds that happen to end alike say little: a standard deviation from three seeds is below a fifth of the true
-    one in 4 % of draws, and below half of it in 22 %. The pooled spread never replaces a larger one.
+    Three seeds may end alike by chance: their standard deviation is below half of the true one in 22 % of cases, and
+    below a fifth of it in 4 %. A pooled spread that is smaller than the row's own is not used.
     """
     own = own_spread(means)
     if own and pooled and len(means) < FEW_SEEDS and pooled.variance > own.variance:

@@ -1,4 +1,4 @@
-"""Opening of videos. Only formats of videos are read: FFmpeg's others open more files, or draw a text as pictures."""
+"""Opening of videos, in a closed list of formats: others of FFmpeg open further files, or draw a text as pictures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from av.container import InputContainer
 from av.stream import Disposition
 from av.video.stream import VideoStream
 
-# FFmpeg's demuxers that are used: containers, then streams without one. None opens a second file or a network address.
+# FFmpeg's demuxers that are used, none of which opens a second file or a network address: containers, then bare streams
 _CONTAINERS = "mov matroska avi mpegts mpeg ogg flv live_flv swf asf rm mxf nut wtv ivf dhav dv gif apng yuv4mpegpipe"
 _STREAMS = "h261 h263 h264 hevc vvc m4v mpegvideo mjpeg mjpeg_2000 vc1 vc1test av1 obu dirac cavsvideo ingenient"
 _OPTIONS = {"format_whitelist": ",".join(f"{_CONTAINERS} {_STREAMS}".split()), "protocol_whitelist": "file"}
@@ -89,8 +89,16 @@ def check_end(
 ) -> None:
     """Raise an ``av.InvalidDataError`` for a video whose header shows that the last frames are missing.
 
-    A file with all the bytes that its header announces is whole: its last frame is shown for long. ``first`` is the
-    first frame's start, ``end`` the last frame's end, ``step`` the usual frame interval; in seconds.
+    A file with all the bytes that its header announces is whole, even if its frames end before the announced duration:
+    then the last frame is shown for long.
+
+    Args:
+        container: the opened file.
+        stream: its video stream.
+        path: path of the file.
+        first: start of the first frame, in seconds, like the next two.
+        end: end of the last frame.
+        step: usual interval of frames.
     """
     formats = set(container.format.name.split(","))
     if "flv" in formats and len(container.streams) == 1:

@@ -1,7 +1,7 @@
-"""Frames that reported damage spoils. The unit of damage is a group of pictures.
+"""Frames that are spoiled by damage, as FFmpeg's demuxer or decoder reports it.
 
-A damaged packet spoils every frame from the key frame before it to the next key frame. Damage is what FFmpeg's
-demuxer or decoder reports; a gap in time is none.
+The unit of damage is a group of pictures: a damaged packet spoils every frame from the key frame before it to the next
+key frame. A gap in time is no damage.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 
 from lit_video.video.decoding.packets import Seen, before_key
 
-JOINT = 4  # a corrupt mark is false if the stream restarts fewer than this many packets later
+JOINT = 4  # a mark of corruption is ignored if the stream restarts fewer than this many packets later
 MARKED = "the container marks packets as corrupt"
 INSIDE = "the stream begins inside a group of pictures"
 
@@ -24,13 +24,16 @@ def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -
     times = [*damaged]
     groups = np.searchsorted(keys, pts, side="right")
     damaged_groups = np.searchsorted(keys, times, side="right")
-    groups_before = np.searchsorted(keys, times, side="left")  # differs at a key frame alone
+    groups_before = np.searchsorted(keys, times, side="left")  # differs only at a key frame
     is_spoiled = np.isin(groups, [*damaged_groups, *groups_before])
     return np.flatnonzero(is_spoiled).tolist()
 
 
 def marked(packets: Sequence[Seen], starts: Mapping[int, bool]) -> list[Seen]:
-    """Return the packets in decoding order that the demuxer marks as corrupt; ``starts``: where the stream restarts."""
+    """Return the packets that the demuxer marks as corrupt, in decoding order, except marks at a restart.
+
+    ``starts`` has the positions at which the stream restarts.
+    """
     corrupt: list[Seen] = []
     for position, packet in enumerate(packets):
         restarts_soon = starts.keys() & range(position + 1, position + JOINT)
@@ -40,10 +43,10 @@ def marked(packets: Sequence[Seen], starts: Mapping[int, bool]) -> list[Seen]:
 
 
 def reported(packets: Sequence[Seen], starts: Mapping[int, bool], pts: Sequence[int]) -> tuple[list[int], str]:
-    """Return the numbers of the frames that the demuxer's reports spoil, and the reason; -1 if times are unknown.
+    """Return the numbers of the frames that are spoiled by what the demuxer reports, and the reason.
 
-    ``pts``: ascending presentation times of the frames, empty if unknown. With times, frames before the first key frame
-    are none of the video's.
+    ``pts`` are the ascending presentation times of the frames. If they are unknown (empty), a spoiled frame has the
+    number -1; if they are known, frames before the first key frame do not count as the video's.
     """
     corrupt = marked(packets, starts)
     if not pts and (corrupt or before_key(packets)):

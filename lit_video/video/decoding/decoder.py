@@ -21,7 +21,7 @@ from lit_video.video.decoding.packets import filled
 
 PREDICTED = {PictureType.P, PictureType.B}
 BETWEEN = {PictureType.B, PictureType.BI}  # B frames
-HELD = 16  # most B frames in a row
+HELD = 16  # most B frames in a row, which are held until the next reference frame
 
 
 class Decoder:

@@ -1,6 +1,7 @@
 """Table of a video's frames, their times and key frames, mostly read from its packets without decoding.
 
-The video is what the decoder shows, in its order and at its times: where packets may not be frames, it is decoded.
+The table is that of the frames that the decoder shows. If a packet of the file need not be one frame, the file is
+decoded to make it.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def _table(video: _OpenVideo) -> FrameTable:
         raise av.InvalidDataError(0, "the video stream is empty")
     _check_end(video, shown)
 
-    # decode the video where packets may not be frames
+    # decode the video if a packet need not be one frame
     starts = restarts(video.packets, video.time_base)
     goes_back = any(starts.values())
     counted = goes_back or not one_frame_each(video.stream, video.packets)
@@ -232,7 +233,7 @@ def _decoding_times(video: _OpenVideo, shown: Sequence[Seen]) -> list[int]:
 
 
 def _key_times(video: _OpenVideo, pts: Sequence[int], *, counted: bool) -> Sequence[int]:
-    """Return the times at which decoding can start; empty: only at the first frame."""
+    """Return the times at which decoding can start; empty if it can start only at the first frame."""
     if not pts or not seeks(video.stream, video.packets):
         return ()
 
@@ -279,7 +280,7 @@ def _check_end(video: _OpenVideo, packets: Sequence[Seen]) -> None:
 
 
 def _seconds(video: _OpenVideo, times: Sequence[int], *, count: int) -> Fraction:
-    """Return the duration of ``count`` frames, last frame included; ``times`` are theirs, without jumps, or empty."""
+    """Return the duration of ``count`` frames, last frame included; ``times`` are theirs, empty if unknown."""
     rate = Fraction(video.stream.average_rate or USUAL_RATE)
     if not video.has_timestamps:
         rate = Fraction(video.stream.guessed_rate or rate)  # the header's; the other is FFmpeg's usual rate

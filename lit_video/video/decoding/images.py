@@ -19,11 +19,11 @@ from lit_video.video.decoding.frame_table import Frames, check_numbers, frame_ta
 from lit_video.video.decoding.table import FrameTable, exact
 from lit_video.video.decoding.times import frames_before_gaps
 
-# formats by content, whatever the name: Pillow's others start programs (PostScript), or are seldom tested
+# formats that are read, by content, not by name; others of Pillow start programs (PostScript), or are seldom tested
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
 SERIES_NAMED = 5  # series that a message names
-FEW_SERIES = 9  # most series that are told by a number, as in cam1_0001
-MOST_MISSING = 10**9  # a gap of numbers is one however many there are
+FEW_SERIES = 9  # most series in one folder that differ by a number, as in cam1_0001
+MOST_MISSING = 10**9  # limit of a gap's length, so that any file name's number can be handled
 
 
 def image_table(folder: Path, fps: float) -> FrameTable:
@@ -59,7 +59,10 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def _refuse_several_series(folder: Path, files: Sequence[Path]) -> None:
-    """Refuse files whose names differ in more than numbers, or that have the same last numbers for few first ones."""
+    """Refuse a folder with several series of pictures, as their names show.
+
+    Names of two series differ in more than numbers, or in a first number of few values, each with the same second ones.
+    """
     patterns = Counter(re.sub(r"\d+", "#", path.stem) for path in files)
     if len(patterns) == 1:
         patterns = _by_first_number([path.stem for path in files])
@@ -89,7 +92,7 @@ def _by_first_number(stems: Sequence[str]) -> Counter[str]:
 
 
 def _missing(stems: Sequence[str]) -> str:
-    """Say which numbers the sorted names lack; empty if they have an even step, or more than one number."""
+    """Say which numbers are missing in sorted names; empty if their step is even, or names have several numbers."""
     numbers = [re.findall(r"\d+", stem) for stem in stems]
     if len(stems) < 3 or any(len(numbers_of_name) != 1 for numbers_of_name in numbers):
         return ""

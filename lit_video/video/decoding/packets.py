@@ -12,8 +12,8 @@ from av.video.stream import VideoStream
 
 from lit_video.video.decoding.h264 import parameters, turns_pictures
 
-# codecs that decode to the same pixels from a key frame as from the start of the file, in tests; other codecs, unless
-# each of their frames stands alone, may also store several frames, a half or none in a packet
+# codecs that were tested to decode to the same pixels from a key frame as from the start of the file; a packet of other
+# codecs may also hold several frames, a half or none, unless each of their frames is coded on its own
 _SEEKING = {"h264", "hevc", "vp8", "vp9", "av1", "mpeg1video", "mpeg2video", "mpeg4", "mjpeg", "ffv1", "png"}
 _SEEKING |= {"h263", "flv1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
 _KEPT = {"palette", "new_extradata", "param_change"}  # kinds of a packet's side data that later packets need too
@@ -33,11 +33,11 @@ class Seen(NamedTuple):
     size: int = 0  # bytes
     is_kept: bool = False  # has a palette or parameters that later packets need too
     is_hidden: bool = False  # holds a frame that is not shown
-    turns: bool = False  # is the first one, and turns the pictures that follow
+    turns: bool = False  # is the first packet, and holds a message that turns the pictures after it
 
 
 def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
-    """Yield a stream's packets without empty ones, which repeat a picture or end a file: both would end the decoder."""
+    """Yield a stream's packets without empty ones: they repeat a picture or end a file, and would end the decoder."""
     return (packet for packet in container.demux(stream) if packet.size)
 
 
@@ -89,7 +89,7 @@ def seeks(stream: VideoStream, packets: Sequence[Seen]) -> bool:
 
 
 def one_frame_each(stream: VideoStream, packets: Sequence[Seen]) -> bool:
-    """Return whether each packet, except hidden ones, holds one frame that is shown. If not, only the decoder knows."""
+    """Return whether each packet, except hidden ones, holds one frame that is shown, so that packets can be counted."""
     codec = stream.codec_context.codec
     if codec.intra_only:
         return True

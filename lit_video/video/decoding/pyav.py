@@ -39,15 +39,15 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     check_numbers(path, numbers, table.count)
     check_sound(path, table, numbers)
 
-    wanted = sorted(set(numbers))
+    ascending = sorted(set(numbers))
     images: dict[int, Frames] = {}
     with reading(path):
         if table.keyframes:
             with suppress(av.FFmpegError), open_video(path) as container:  # if seeking fails, read from the start
-                images = _by_time(container, table, wanted)
+                images = _by_time(container, table, ascending)
 
-    if len(images) < len(wanted):
-        images = dict(zip(wanted, decode_in_order(path, wanted), strict=True))
+    if len(images) < len(ascending):
+        images = dict(zip(ascending, decode_in_order(path, ascending), strict=True))
     return stacked(path, images, numbers)
 
 
@@ -67,17 +67,17 @@ def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
         raise DecodeError(f"{path}: {table.where(sorted(missing))} missing from the stream")
 
 
-def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) -> dict[int, Frames]:
-    """Decode one group of pictures after the other; identify frames by their presentation times."""
+def _by_time(container: InputContainer, table: FrameTable, ascending: list[int]) -> dict[int, Frames]:
+    """Decode frames of ascending numbers, group of pictures by group; identify them by their presentation times."""
     stream = video_stream(container)
     convert = partial(rgb, converter=VideoReformatter(), matrix=table.matrix)
 
     images: dict[int, Frames] = {}
-    for group, numbers in groupby(wanted, lambda number: bisect_right(table.keyframes, table.pts[number])):
+    for group, numbers in groupby(ascending, lambda number: bisect_right(table.keyframes, table.pts[number])):
         number_of = {table.pts[number]: number for number in numbers}
         start = table.keyframes[max(group - 1, 0)]
         container.seek(start, stream=stream)
-        frames = _frames(container, stream, table, wanted=set(number_of))
+        frames = _frames(container, stream, table, times=set(number_of))
         latest_begin = max(start, table.pts[0])
         images |= _images_of_group(frames, number_of, convert, start=start, latest_begin=latest_begin)
     return images
@@ -93,8 +93,12 @@ def _images_of_group(
 ) -> dict[int, Frames]:
     """Return the wanted frames of a group of pictures by number; none if the decoder may show wrong pixels.
 
-    ``number_of`` has the numbers of the wanted times, ``start`` is the time of the key frame, and ``latest_begin`` the
-    latest time of a first frame.
+    Args:
+        frames: decoded frames, each with a flag: True after a lost picture.
+        number_of: for the presentation time of each wanted frame, its number.
+        convert: turns a frame into pixels.
+        start: time of the group's key frame.
+        latest_begin: time by which the first frame must come.
     """
     images: dict[int, Frames] = {}
     begins_in_time = False
@@ -117,9 +121,9 @@ def _images_of_group(
 
 
 def _frames(
-    container: InputContainer, stream: VideoStream, table: FrameTable, *, wanted: set[int]
+    container: InputContainer, stream: VideoStream, table: FrameTable, *, times: set[int]
 ) -> Iterator[tuple[VideoFrame, bool]]:
-    """Yield frames from the current position, in display order, until the wanted times are decoded.
+    """Yield frames from the current position, in display order, until those of some presentation times are decoded.
 
     Each frame comes with a flag: True once the decoder has reported a lost picture at any packet but the first.
     """
@@ -127,7 +131,7 @@ def _frames(
     packets = filled(container, stream)
     # beside a gap, frames that are skipped would hide a loss from H.264's decoder
     if table.counted or (table.gap and decoder.listens):
-        yield from _until(decoder, packets, last=max(wanted))
+        yield from _until(decoder, packets, last=max(times))
         return
 
     context = decoder.context
@@ -135,14 +139,14 @@ def _frames(
     is_lost = False
     for position, packet in enumerate(packets):
         # no frame depends on a non-reference frame, so skipping it changes no pixels
-        context.skip_frame = "DEFAULT" if behind > 1 or packet.pts in wanted else "NONREF"
+        context.skip_frame = "DEFAULT" if behind > 1 or packet.pts in times else "NONREF"
         frames, reports_loss = decoder.decode(packet)
         is_lost = is_lost or (reports_loss and position > 0)
         for frame in frames:
             yield frame, is_lost
 
-        wanted.discard(packet.pts)
-        if not wanted:
+        times.discard(packet.pts)
+        if not times:
             break
 
     # a decoder often reports damage at the next packet; all but AV1's need only that packet's header for it
@@ -157,7 +161,7 @@ def _frames(
 
 
 def _until(decoder: Decoder, packets: Iterator[Packet[VideoStream]], *, last: int) -> Iterator[tuple[VideoFrame, bool]]:
-    """Yield frames until one after the time ``last``, as :func:`_frames`, where packets may not be frames."""
+    """Yield frames like :func:`_frames` up to the first after the time ``last``, where packets may not be frames."""
     is_lost = False
     for position, packet in enumerate(packets):
         frames, reports_loss = decoder.decode(packet)
@@ -171,11 +175,11 @@ def _until(decoder: Decoder, packets: Iterator[Packet[VideoStream]], *, last: in
         yield frame, is_lost
 
 
-def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Iterator[tuple[int, VideoFrame]]:
-    """Yield wanted frames with their numbers, decoded from the start, for streams without times or exact seeking."""
+def frames_in_order(path: Path, table: FrameTable, chosen: Sequence[int]) -> Iterator[tuple[int, VideoFrame]]:
+    """Yield chosen frames with their numbers, decoded from the start, for streams without times or exact seeking."""
     number_of: dict[int | None, int] = {time: number for number, time in enumerate(table.pts)}
-    numbers = set(wanted)
-    last = max(wanted)
+    numbers = set(chosen)
+    last = max(chosen)
 
     with open_video(path) as container:
         for position, (frame, is_spoiled) in enumerate(judged(container, timed=bool(table.pts))):

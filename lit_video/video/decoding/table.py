@@ -19,7 +19,7 @@ class FrameTable:
 
     pts: Sequence[int]  # presentation time of every frame, in units of time_base; empty if the packets carry no times
     time_base: Fraction  # seconds per unit of pts
-    keyframes: Sequence[int]  # presentation times at which decoding can start; empty: only at the first frame
+    keyframes: Sequence[int]  # presentation times at which decoding can start; empty if only at the first frame
     count: int  # number of frames
     seconds: Fraction  # duration, last frame included
     height: int  # rows of a decoded frame, before rotation
@@ -29,7 +29,7 @@ class FrameTable:
     damage: str = ""  # reason of the damage
     counted: bool = False  # True if the frames were found by decoding, because packets may not be frames
     gap: str = ""  # description of gaps in time, which may be pauses or lost data
-    matrix: str = ""  # display matrix of frames that have none, in hexadecimal digits
+    matrix: str = ""  # display matrix for frames that have none of their own, in hexadecimal digits
 
     @property
     def times(self) -> Sequence[int]:

@@ -10,7 +10,7 @@ from lit_video.utils.text import plural
 from lit_video.video.decoding.packets import Seen
 
 LONG = 1.75  # a step of more than this many usual steps is a gap; 2:3 pulldown has steps of 1.5
-VARYING = 1 / 8  # with a larger share of long steps the rate varies, and only long pauses are gaps
+VARYING = 1 / 8  # if a larger share of the steps is long, the frame rate varies, and only long pauses count as gaps
 LONG_PAUSE = 1  # seconds
 JUMP = 10  # a gap of more than this many seconds, and of more than this many usual steps, is a jump
 
@@ -80,7 +80,7 @@ def restarts(packets: Sequence[Seen], base: Fraction) -> dict[int, bool]:
         if packet.pts is not None and following.pts is not None:
             step = max(step, following.pts - packet.pts)
 
-        # a small step back is a restart only if it leads to the beginning
+        # a small step back in time is a restart only if it leads to the beginning
         is_at_beginning = (following.dts or 0) <= (timed[0][1].dts or 0)
         if not least <= step <= most or (step < 0 and is_at_beginning):
             starts[position] = step < 0
