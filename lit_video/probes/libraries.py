@@ -151,7 +151,7 @@ def _refuse_missing(name: str, missing: Any) -> None:
 
 
 def of_program(path: Path, options: ModelOptions) -> FrozenModel:
-    """Return a program that ``lit_video export`` or torch.export wrote; its logits are taken as features."""
+    """Return a program that the command ``export`` or torch.export wrote; its logits are taken as features."""
     name = str(path)
     _refuse_tokens(name, options)
     if options.random_weights:
