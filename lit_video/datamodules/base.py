@@ -96,21 +96,26 @@ class VideoDataModule(SeededClips):
         batch_size: Count = 8,
         *,
         num_workers: Whole = 2,
+        # how clips are cut in training, and in a test
         sampling: Sampling | None = None,
         augmentation: Recipe | Augmentation | None = None,
         test_clips: Count = 1,
         test_crops: Count = 3,
         views: Literal["even", "released", "whole"] = "even",
+        # pixels
         mean: PerChannel = 0.5,
         std: PerChannel = 0.5,
         channels: Channels = "rgb",
+        # draws, and the order of a clip's frames
         seed: int = 0,
         order: FrameOrder = "forward",
         test_orders: tuple[FrameOrder, ...] = (),
+        # reading of the videos
         broken: OnBroken = "fail",
         broken_percent: Annotated[float, Range(0, 100)] = 1.0,
         keep_gb: NotNegative = 0.0,
         manifest: str | None = None,
+        # seldom needed
         train_share: ShareAboveZero = 1.0,
         short: Short = "repeat",
         short_side: Count | None = None,

@@ -81,13 +81,16 @@ class VideoCSV(AnnotatedVideos):
         val: str | None = None,
         test: str | None = None,
         *,
+        # columns
         path_column: str = "path",
         label_column: str = "label",
         columns: list[str] | None = None,
+        # one table for all splits
         split_column: str | None = None,
         train_values: Values | None = None,
         val_values: Values | None = None,
         test_values: Values | None = None,
+        # labels and videos
         label_separator: str | None = None,
         fps: Positive | None = None,
         draw_column: str | None = None,

@@ -92,17 +92,21 @@ class VideoClassifier(LightningModule):
         optimization: Optimization | None = None,
         weights: str | None = None,
         *,
+        # how starting weights are taken
         weights_settings: WeightsSettings | None = None,
         weights_source: SourceName | None = None,
         weights_ema: bool | None = None,
         image_pixels: Literal["ignore"] | None = None,
+        # layers that are trained
         probe: Probe | None = None,
         freeze: Whole | Literal["backbone"] | None = None,
         activation_checkpointing: Checkpointing = "none",
+        # loss and metrics
         task_loss: Literal["sum", "mean"] = "sum",
         loss: str | type[ClipLoss] | None = None,
         metric: str | type[VideoAccuracy] | None = None,
         view_average: ViewAverage = "logits",
+        # classes
         num_classes: Classes | None = None,
         several_labels: bool = False,
         **kwargs: Any,
@@ -155,8 +159,9 @@ class VideoClassifier(LightningModule):
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)  # numbers of right and of readable clips
         self._batches: list[Tensor] = []  # loss and the two numbers for each batch of the current step
-        self._lines: list[str] = []  # messages on the starting weights, for the time when they are known to be used
-        self._refused: Exception | None = None  # error of reading the starting weights, raised at the same time
+        # messages on the starting weights, or the error of reading them; printed or raised in _confirm_start
+        self._lines: list[str] = []
+        self._refused: Exception | None = None
         self._fits = False  # whether the weights that are read start a training, not a test
         self._known = StoredWeights({})  # class names and pixels with which the model was trained, as far as known
         self._compare = False  # whether the trainer's data set must still be compared with these

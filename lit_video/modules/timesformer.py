@@ -63,9 +63,11 @@ class TimeSformer(VideoClassifier):
         position_std: NotNegative | None = None,
         cls_in_time: bool = False,
         hidden_head: bool = False,
+        # parts of the user's own
         embedding: str | type[Embedding] | None = None,
         readout: str | type[Readout] | None = None,
         aggregation: str | type[Aggregation] | None = None,
+        # start
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:

@@ -64,18 +64,22 @@ class ViViT(VideoClassifier):
         patch_size: Count = 16,
         tubelet_size: Count = 2,
         sampled_frames: Count | None = None,
+        # the paper's models
         variant: Literal[1, 2, 3, 4] = 1,
         pool: Pool | None = None,
         order: StepOrder = "space_time",
         temporal: Temporal = "encoder",
         temporal_depth: Annotated[int, Range(0, MOST_LAYERS)] = 4,
+        # regularisation, and first values of the classifier and the class token
         dropout: Share = 0.0,
         drop_path_rate: ShareBelowOne = 0.0,
         zero_head: bool = False,
         class_token: Literal["zero"] | None = None,
+        # parts of the user's own
         embedding: str | type[Embedding] | None = None,
         readout: str | type[Readout] | None = None,
         aggregation: str | type[Aggregation] | None = None,
+        # start
         image_weights: str | None = None,
         tubelet_init: TubeletInit = "central",
         **kwargs: Any,

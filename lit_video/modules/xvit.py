@@ -64,27 +64,33 @@ class XViT(VideoClassifier):
         *,
         size: SizeName | ViTSize = "B",
         patch_size: Count = 16,
+        # mixing of channels
         window: Whole = 1,
         boundary: bool = False,
         ratio: Share = 0.5,
         mixed: tuple[Target, ...] = ("key", "value"),
         layers: LayerChoice | list[Whole] = "all",
         scope: Scope = "per_head",
+        # summary tokens
         summary: Summary = False,
         num_summary_tokens: Count = 1,
         summary_before_norm: bool = False,
         summary_layers: LayerChoice | list[Whole] = "all",
+        # frames that a frame sees
         exact: bool = False,
         causal: bool = False,
         segments: Count | None = None,
+        # aggregation, positions, regularisation
         ta_layers: Annotated[int, Range(0, MOST_LAYERS)] = 1,
         positions: PositionKind = "space-time",
         dropout: Share = 0.5,
         drop_path_rate: ShareBelowOne = 0.0,
         position_std: NotNegative | None = None,
+        # parts of the user's own
         embedding: str | type[Embedding] | None = None,
         readout: str | type[Readout] | None = None,
         aggregation: str | type[Aggregation] | None = None,
+        # start
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:

@@ -23,7 +23,7 @@ class ViTSize:
     Args:
         embed_dim: channels of a token.
         depth: layers.
-        heads: heads of each layer.
+        num_heads: heads of each layer.
         mlp_ratio: hidden channels of the MLP divided by ``embed_dim``.
         eps: epsilon of the layer norms; ``None`` for 1e-6.
         gelu: see :class:`~lit_video.network.block.MLP`; ``None`` for the family's choice.

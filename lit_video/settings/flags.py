@@ -34,9 +34,8 @@ class UserSetting:
         return f"--{self.key}={text}"
 
 
-Settings = (
-    Mapping[str, Any] | Sequence[UserSetting]
-)  # nested data as in a YAML file, or settings that were read already
+# nested data as in a YAML file, or settings that were read already
+Settings = Mapping[str, Any] | Sequence[UserSetting]
 SETTING_NAMES = (*SECTIONS, "trainer", *RUN_KEYS["training"], *RUN_KEYS["machine"])  # first words of keys
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from lit_video.settings.nested import by_key, short_key
 
-# Lightning's callbacks that cannot change results; any other one may
+# Lightning's callbacks that cannot change results; all others may
 SHOWING = {"DeviceStatsMonitor", "LearningRateMonitor", "RichModelSummary", "RichProgressBar", "TQDMProgressBar"}
 CALLBACKS = "counting callbacks"  # flat key of Lightning's other callbacks
 OWN = "own callbacks"  # flat key of a user's own callbacks

@@ -173,7 +173,7 @@ def _by_construction(claim: Claim, runs: TableRuns) -> bool:
 
 
 def _too_few(runs: TableRuns, widest: Interval) -> str:
-    """Say whether seeds or the draws of the test are too few: the one with more of the widest difference's variance."""
+    """Say whether seeds or draws are too few: those that make most of the variance of the least certain difference."""
     if widest.seeds_share >= MOSTLY:
         return f"seeds {100 * widest.seeds_share:.0f} %"
     draws = runs.row_hits.draws

@@ -28,6 +28,8 @@ TINY = {
     "model": {"size": {"embed_dim": 16, "depth": 2, "num_heads": 2}},
     "trainer": {"max_epochs": 1, "log_every_n_steps": 2, "check_val_every_n_epoch": 1, "logger": False},
 }
+HERE = lit_video.Evaluation(workers=0, device="cpu")
+ON_CPU = ["--device", "cpu"]
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +40,11 @@ def messages():
 
 def flags_of(settings):
     """Return settings as the flags that a user would type."""
-    return [f"--{given.key}={given.value if isinstance(given.value, str) else json.dumps(given.value)}"
-            for given in as_user_settings(settings)]  # fmt: skip
+    words = []
+    for setting in as_user_settings(settings):
+        text = setting.value if isinstance(setting.value, str) else json.dumps(setting.value)
+        words.append(f"--{setting.key}={text}")
+    return words
 
 
 def shown(result):
@@ -303,34 +308,52 @@ def test_a_sweep_that_a_signal_stopped_raises(table, tiny, tmp_path, monkeypatch
     assert "--gpus-per-node=2" in str(slurm) and "--trainer.devices=2" in str(slurm)
 
 
-def test_a_trained_model_is_used_as_on_the_command_line(run, root, videos, tmp_path, capsys):
-    here = lit_video.Evaluation(workers=0, device="cpu")
+def test_a_test_in_other_order_shows_what_its_command_prints(run, root, capsys):
     settings = {"data": {"root": root, "num_workers": 0, "order": "reversed"}, "trainer.accelerator": "cpu"}
-    results = {
-        "test": lit_video.test(run, settings=settings),
-        "export": lit_video.export(run, "safetensors", tmp_path / "python"),
-        "predict": lit_video.predict(run, videos[:6], top=2, evaluation=here),
-        "embed": lit_video.embed(run, videos[:6], evaluation=here),
-    }
-    results["embed"].write(tmp_path / "python.png")
-    maps = lit_video.attention_maps(run, videos[0], device="cpu")
-    maps.write(tmp_path / "python_map.png")
+    result = lit_video.test(run, settings=settings)
+    assert result.order == "reversed" and result.videos == 8
     assert capsys.readouterr() == ("", "")
 
-    of_videos = [*map(str, videos[:6]), "--workers", "0", "--device", "cpu"]
-    for command, words in {
-        "test": flags_of(settings),
-        "export": ["--to", "safetensors", "-o", str(tmp_path / "shell")],
-        "predict": [*of_videos, "--top", "2"],
-    }.items():
-        assert main([command, "--ckpt", str(run), *words]) == 0
-        shown_text = f"{results[command]}\n".replace(str(tmp_path / "python"), str(tmp_path / "shell"))
-        assert capsys.readouterr().out.endswith(shown_text)  # after the bar of a test
-    assert main(["embed", "--ckpt", str(run), *of_videos, "-o", str(tmp_path / "shell.png")]) == 0
-    words = [str(videos[0]), "--device", "cpu", "-o", str(tmp_path / "shell_map.png")]
-    assert main(["attention", "--ckpt", str(run), *words]) == 0
-    for name in ("python/model.safetensors", "python/README.md", "python.png", "python_map.png"):
-        assert (tmp_path / name).read_bytes() == (tmp_path / name.replace("python", "shell")).read_bytes()
-    assert results["test"].order == "reversed" and results["test"].videos == 8
-    assert videos[0].name in shown(results["predict"]) and "6 videos" in shown(results["embed"])
+    assert main(["test", "--ckpt", str(run), *flags_of(settings)]) == 0
+    assert capsys.readouterr().out.endswith(f"{result}\n")  # after the bar of the test
+
+
+def test_an_export_is_that_of_the_command_to_the_byte(run, tmp_path, capsys):
+    result = lit_video.export(run, "safetensors", tmp_path / "python")
+    assert capsys.readouterr() == ("", "")
+
+    assert main(["export", "--ckpt", str(run), "--to", "safetensors", "-o", str(tmp_path / "shell")]) == 0
+    assert capsys.readouterr().out == f"{result}\n".replace(str(tmp_path / "python"), str(tmp_path / "shell"))
+    for name in ("model.safetensors", "README.md"):
+        assert (tmp_path / "python" / name).read_bytes() == (tmp_path / "shell" / name).read_bytes()
+
+
+def test_predictions_show_what_the_command_prints(run, videos, capsys):
+    result = lit_video.predict(run, videos[:6], top=2, evaluation=HERE)
+    assert videos[0].name in shown(result)
+    assert capsys.readouterr() == ("", "")
+
+    assert main(["predict", "--ckpt", str(run), *map(str, videos[:6]), *ON_CPU, "--workers", "0", "--top", "2"]) == 0
+    assert capsys.readouterr().out == f"{result}\n"
+
+
+def test_features_in_the_plane_are_drawn_as_by_the_command(run, videos, tmp_path, capsys):
+    result = lit_video.embed(run, videos[:6], evaluation=HERE)
+    result.write(tmp_path / "python.png")
+    assert "6 videos" in shown(result)
+    assert capsys.readouterr() == ("", "")
+
+    words = [*map(str, videos[:6]), *ON_CPU, "--workers", "0", "-o", str(tmp_path / "shell.png")]
+    assert main(["embed", "--ckpt", str(run), *words]) == 0
+    assert (tmp_path / "python.png").read_bytes() == (tmp_path / "shell.png").read_bytes()
+
+
+def test_attention_is_drawn_as_by_the_command(run, videos, tmp_path, capsys):
+    maps = lit_video.attention_maps(run, videos[0], device="cpu")
+    maps.write(tmp_path / "python.png")
     assert "base64" in maps._repr_html_() and "attention rollout" in str(maps)
+    assert capsys.readouterr() == ("", "")
+
+    words = [str(videos[0]), *ON_CPU, "-o", str(tmp_path / "shell.png")]
+    assert main(["attention", "--ckpt", str(run), *words]) == 0
+    assert (tmp_path / "python.png").read_bytes() == (tmp_path / "shell.png").read_bytes()

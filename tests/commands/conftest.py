@@ -22,10 +22,15 @@ def train_nothing(*files, **asked):
     raise RunFailed("nothing is trained in this test")
 
 
+def row_in_this_process(command, *_):
+    """Run a row here, and return a shell that stands for the row's process and exits with its status."""
+    return Popen(["sh", "-c", f"exit {main(command[3:])}"])
+
+
 @pytest.fixture
 def rows_in_this_process(monkeypatch):
-    """Queue whose rows run in this process; a shell stands for each row's process and exits with its status."""
-    monkeypatch.setattr(queue, "launch", lambda command, *_: Popen(["sh", "-c", f"exit {main(command[3:])}"]))
+    """Queue whose rows run in this process."""
+    monkeypatch.setattr(queue, "launch", row_in_this_process)
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,13 @@
 """Test the way from a folder of videos to a trained model, and to a comparison of schemes."""
 
 import csv
+import io
 import json
 import re
 import shlex
 import shutil
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +23,7 @@ from lit_video.datamodules.inspection import open_dataset
 from lit_video.datamodules.manifest import MANIFEST, write_rows
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.inference.predict import load
+from lit_video.launching import queue
 from lit_video.network.aggregation import linear_head
 from lit_video.own_videos.experiment import Asked, refuse_other_plan
 from lit_video.runs.finished import read_finished
@@ -33,7 +37,8 @@ from lit_video.training.layers import of_files, with_user_settings
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
-from tests.commands.conftest import train_nothing
+from tests.commands.conftest import row_in_this_process, train_nothing
+from tests.conftest import draw_nothing
 
 SMALL = [
     "--model.size.embed_dim=16",
@@ -66,67 +71,143 @@ def videos(rooms, tmp_path, monkeypatch):
     return shutil.copytree(rooms, tmp_path / "rooms")
 
 
-def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
-    (videos / "walk" / "rec9_1.mp4").write_bytes(b"no video")
-    command = ["finetune", "rooms", "--minutes", "0.01", *SMALL]
-    assert main(command) == 0
-    said = capsys.readouterr().out
-    assert "31 videos of 3 classes in rooms (class folders)" in said
-    assert "left out: walk/rec9_1.mp4: " in said
-    assert "kept together, a guess by a part of their file names such as rec0: 5 groups ('rec0', ...)." in said
-    assert "With 30 test videos, two models must differ by 25 points" in said
-    assert "6 trainings, " in said and "clips: each shows a whole video; videos last 1.0 to 1.0 s" in said
-    assert "columns that are not used" not in said and "tested on fold1" not in said
-    run = videos.parent / "own/rooms/runs/rooms/own/all/seed0"
-    lines = said.strip().splitlines()
-    first = next(number for number, line in enumerate(lines) if " test videos are right (" in line)
-    accuracy, baseline, confused, how, matters, *_, last = lines[first:]
-    time = finetune.Tested(run, videos.parent / "own/rooms/rooms.html", None).time
-    assert matters == time.sentences[0] and time.videos == 30
+@dataclass(frozen=True)
+class FineTuned:
+    """A folder of videos, one of them broken, after a first ``finetune``."""
+
+    folder: Path  # working directory
+    said: str  # output of the command
+
+    @property
+    def command(self):
+        return ["finetune", "rooms", "--minutes", "0.01", *SMALL]
+
+    @property
+    def own(self):
+        """Folder of the plan and its results."""
+        return self.folder / "own/rooms"
+
+    @property
+    def run(self):
+        """Run of the model that is trained on all videos."""
+        return self.own / "runs/rooms/own/all/seed0"
+
+    @property
+    def last_lines(self):
+        """Last lines of the output: accuracy, baseline, confusions, cross-validation, use of time, next step."""
+        lines = self.said.strip().splitlines()
+        first = next(number for number, line in enumerate(lines) if " test videos are right (" in line)
+        return lines[first:]
+
+
+@pytest.fixture(scope="module")
+def first_call(rooms, tmp_path_factory):
+    """Fine-tune once for the tests that only look at what is there then."""
+    folder = tmp_path_factory.mktemp("fine_tuned")
+    shutil.copytree(rooms, folder / "rooms")
+    (folder / "rooms/walk/rec9_1.mp4").write_bytes(b"no video")
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as output:
+        patch.chdir(folder)
+        patch.setattr(queue, "launch", row_in_this_process)
+        draw_nothing(patch)
+        assert main(FineTuned(folder, "").command) == 0
+    return FineTuned(folder, output.getvalue())
+
+
+@pytest.fixture
+def tuned(first_call, monkeypatch, rows_in_this_process):
+    """The fine-tuned folder as working directory."""
+    monkeypatch.chdir(first_call.folder)
+    return first_call
+
+
+def test_what_is_found_and_chosen_is_said_before_training(tuned):
+    assert "31 videos of 3 classes in rooms (class folders)" in tuned.said
+    assert "left out: walk/rec9_1.mp4: " in tuned.said
+    assert "file names such as rec0: 5 groups ('rec0', ...)." in tuned.said
+    assert "With 30 test videos, two models must differ by 25 points" in tuned.said
+    assert "clips: each shows a whole video; videos last 1.0 to 1.0 s" in tuned.said
+    assert "6 trainings, " in tuned.said
+    assert "This takes about" in tuned.said
+
+
+def test_the_output_names_no_fold_and_no_column_that_is_not_used(tuned):
+    assert "tested on fold1" not in tuned.said
+    assert "columns that are not used" not in tuned.said
+
+
+def test_the_model_of_all_videos_has_the_tests_of_the_folds(tuned):
+    _check_folds(tuned.run)
+    rows = csv.DictReader((tuned.run / "curves.csv").read_text().splitlines())
+    assert not any(row[column] for row in rows for column in row if column.startswith("val/")), "no validation videos"
+
+
+def test_the_output_ends_with_accuracy_baseline_confusions_and_the_next_step(tuned):
+    accuracy, baseline, confused, how, matters, *_, last = tuned.last_lines
     assert re.fullmatch(r"[\d.]+ % of 30 test videos are right \(95 % interval \d+ to \d+ %, over 5 groups\)", accuracy)
-    assert re.match(r"Baseline: always answering '\w+' gives 33.3 %; the model is ", baseline)
+    assert re.match(r"Baseline: .*'\w+' gives 33.3 %", baseline)
     assert 1 <= len(re.findall(r"'\w+' taken for '\w+' \(\d+\)", confused)) <= 3
-    assert how.startswith("Cross-validated: each video was tested once, in one of 5 groups (")
+    assert "in one of 5 groups (" in how
+
+    time = finetune.Tested(tuned.run, tuned.own / "rooms.html", None).time
+    assert matters == time.sentences[0]
+    assert time.videos == 30
+
     if float(accuracy.split()[0]) > 33.4:
-        assert last.endswith(f"lit_video predict --ckpt {run.relative_to(videos.parent)} VIDEO")
+        assert last.endswith(f"lit_video predict --ckpt {tuned.run.relative_to(tuned.folder)} VIDEO")
     else:
-        assert "of no use yet" in last and "--minutes" in last and "predict" not in last
-    assert "This takes about" in said
-    _check_folds(run)
-    assert "val/" not in (run / "curves.csv").read_text().replace("val/loss,val/clip_top1,val/clip_top5", "")
-    page = (videos.parent / "own/rooms/rooms.html").read_text()
+        assert "--minutes" in last and "predict" not in last
+
+
+def test_the_page_begins_with_these_lines(tuned):
+    page = (tuned.own / "rooms.html").read_text()
     shown = re.sub(r"<(script|style|svg).*?</\1>", "", page, flags=re.S)
-    first = [line.replace("'", "&#39;") for line in (accuracy, baseline, confused)]
-    opening = [shown.index(text) for text in (*first, "Accuracy by class", "Confusion matrices", "Rows")]
-    assert opening == sorted(opening)
-    assert "Learning curves" in page and "validation top-1" not in page
-    card = (videos.parent / "own/rooms/README.md").read_text()
-    assert "% of 30 test videos are right" in card and "was not tested itself" in card and "| walk | 10 |" in card
-    # the file is an ordinary experiment, with reasons in its comments
-    path = videos.parent / "own/rooms/rooms.yaml"
+    lines = [line.replace("'", "&#39;") for line in tuned.last_lines[:3]]
+    places = [shown.index(text) for text in (*lines, "Accuracy by class", "Confusion matrices", "Rows")]
+    assert places == sorted(places)
+    assert "Learning curves" in page
+    assert "validation top-1" not in page, "there is no validation"
+
+
+def test_the_card_has_the_tests_of_the_folds_by_class(tuned):
+    card = (tuned.own / "README.md").read_text()
+    assert "% of 30 test videos are right" in card
+    assert "was not tested itself" in card
+    assert "| walk | 10 |" in card
+
+
+def test_the_plan_is_an_ordinary_experiment_with_reasons_in_its_comments(tuned, capsys):
+    path = tuned.own / "rooms.yaml"
     assert "# Made by lit_video finetune rooms --minutes 0.01" in path.read_text()
     assert "#   data.augmentation" in path.read_text()
-    content = read_yaml(path)
-    assert content["data"]["init_args"]["root"] == str(videos)
+    assert read_yaml(path)["data"]["init_args"]["root"] == str(tuned.folder / "rooms")
+
     assert main(["fit", "--config", str(path), "--runs", "own/rooms/runs", *SMALL]) == 0
-    assert "6 of 6 runs are finished, skipped" in capsys.readouterr().out
-    # a second call goes on; the model predicts
-    assert main(["finetune", "rooms", *SMALL]) == 0
+    assert "6 of 6 runs are finished" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("minutes", [[], ["--minutes", "0.01"]], ids=["without minutes", "with the same minutes"])
+def test_a_second_call_goes_on_with_the_plan_and_its_runs(minutes, tuned, capsys):
+    assert main(["finetune", "rooms", *minutes, *SMALL]) == 0
     said = capsys.readouterr().out
-    assert "not in this plan" not in said and "Going on with own/rooms/rooms.yaml" in said
-    capsys.readouterr()
-    assert main(["predict", "--ckpt", str(run), str(videos / "sit")]) == 0
-    assert (
-        f"10 of 10 trained on: right answers there say nothing about new videos; mistakes of its test: {run}/mis"
-        in (capsys.readouterr().err)
-    )
-    assert main(["finetune", "rooms", "--minutes", "3"]) == 2
-    assert "--minutes 3.0: own/rooms/rooms.yaml is planned already, with 0.01; delete it" in capsys.readouterr().err
-    assert main(["finetune", "rooms", "--scheme", "joint"]) == 2
-    assert "--scheme joint: own/rooms/rooms.yaml is planned already, with another; " in capsys.readouterr().err
-    assert main(command) == 0  # the first command goes on too
-    assert "finished, skipped" in capsys.readouterr().out
-    assert read_finished(run).result.test_videos == 30
+    assert "own/rooms/rooms.yaml" in said
+    assert "finished, skipped" in said
+    assert "not in this plan" not in said
+    assert read_finished(tuned.run).result.test_videos == 30
+
+
+@pytest.mark.parametrize(("flag", "value"), [("--minutes", "3"), ("--scheme", "joint")])
+def test_a_second_call_with_another_wish_is_refused(flag, value, tuned, capsys):
+    assert main(["finetune", "rooms", flag, value]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {flag} {value}") and "own/rooms/rooms.yaml" in said
+
+
+def test_the_model_predicts_and_knows_the_videos_of_its_training(tuned, capsys):
+    assert main(["predict", "--ckpt", str(tuned.run), "rooms/sit"]) == 0
+    said = capsys.readouterr().err
+    assert "10 of 10 trained on" in said
+    assert f"{tuned.run}/mistakes.csv" in said
 
 
 def _check_folds(run):

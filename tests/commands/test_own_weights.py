@@ -21,10 +21,10 @@ def test_other_settings_are_refused_or_taken(weights, capfd):
     assert main([*TEST, *weights]) == 0
     right = [line for line in capfd.readouterr().out.splitlines() if "test/" in line]
     changes = {
-        "--model.window=2": "it was trained with other settings: set --model.window 1, or --model.weights_settings",
+        "--model.window=2": "set --model.window 1, or",
         "--model.mixed=[key]": "set --model.mixed [key,value], or",
         "--model.size.num_heads=1": "set --model.size.num_heads 2, or",
-        "--data.mean=0.4": "it was trained on other pixels: set --data.mean 0.5, or",
+        "--data.mean=0.4": "set --data.mean 0.5, or",
     }
     for change, mend in changes.items():
         assert main([*TEST, *weights, change]) == 2, change
@@ -45,7 +45,7 @@ def test_a_checkpoint_is_not_tested_with_other_settings(weights, capfd):
     assert main(command) == 0
     for change, mend in (
         ("--model.window=2", "the checkpoint does not fit: it was trained with other settings: set --model.window 1"),
-        ("--data.std=0.4", "it was trained on other pixels: set --data.std 0.5, or --model.weights_settings ignore"),
+        ("--data.std=0.4", "set --data.std 0.5, or"),
         ("--data.skills=[zoom,drift,rotation,meeting]", "'zoom shrinking' is class 2 of the weights"),
     ):
         assert main([*command, change]) == 2, change

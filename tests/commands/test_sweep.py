@@ -48,43 +48,70 @@ def slurm(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_an_array_has_what_is_left_of_a_table(two_tables, tiny, slurm, capsys):
+@pytest.fixture
+def submitted(two_tables, tiny, slurm, capsys):
+    """Table with one run at work elsewhere, whose other three runs are submitted: folder of the runs, and arguments."""
     runs = slurm / "my runs"
     running = runs / "two/default/second/seed0"
     running.mkdir(parents=True)
     write_status(running, Status("training", host="node7"))
-    asked = ["--nodes=2", "--gpus-per-node=4", "--time=12:00:00", "--slurm=constraint=a100", "--jobs=3"]
-    args = [two_tables[0], "--seeds=0,3", "--runs", runs, "--launcher=slurm", "--cpus=5", *asked, *tiny]
+
+    resources = ["--nodes=2", "--gpus-per-node=4", "--time=12:00:00", "--slurm=constraint=a100", "--jobs=3", "--cpus=5"]
+    args = [two_tables[0], "--seeds=0,3", "--runs", runs, "--launcher=slurm", *resources, *tiny]
     assert sweep(*args) == 0
     said = capsys.readouterr().out
-    assert "two second seed 0: runs elsewhere, left alone (training on node7)" in said
-    assert "two: 3 runs submitted as job 12" in said
+    assert "two second seed 0: " in said and "node7" in said
+    assert "3 runs submitted as job 12" in said
+    return runs, args
+
+
+def test_an_array_has_the_resources_that_are_asked_for(submitted, slurm):
     options = set((slurm / "options").read_text().split())
     assert {"--array=0-2%3", "--requeue", "--signal=USR1@90", "--open-mode=append", "--constraint=a100"} < options
     assert {"--nodes=2", "--ntasks-per-node=4", "--gpus-per-node=4", "--time=12:00:00"} < options
-    # commands of the array's tasks, expanded by bash
+
+
+def test_each_task_of_an_array_executes_a_run_that_is_left(submitted, tiny, slurm):
+    runs, _ = submitted
     script = (slurm / "script").read_text()
-    done = set()
+    executed = set()
     for task in range(3):
-        stub = "exec 3>&1\nsrun() { printf '%s\\n' \"$@\" >&3; }\n"
-        command = ["env", f"SLURM_ARRAY_TASK_ID={task}", "bash", "-c", stub + script]
-        words = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        words = words_of_task(script, task)
         assert words[:5] == ["--cpus-per-task=5", sys.executable, "-m", "lit_video", "fit"]
+
         request = parse_request(words[5:])
         assert request.single and request.folder == runs
         assert request.user_settings == read_flags([*tiny, "--trainer.devices=4", "--trainer.num_nodes=2"])
-        done.add((request.rows[0].name, request.seeds[0]))
-    assert done == {("first", 0), ("first", 3), ("second", 3)}
+        executed.add((request.rows[0].name, request.seeds[0]))
+
+    assert executed == {("first", 0), ("first", 3), ("second", 3)}
     assert (runs / "two/default/second/seed3/log.txt").exists()
+
+
+def words_of_task(script, task):
+    """Return the words that a task of an array gives to srun, as bash expands them."""
+    stub = "exec 3>&1\nsrun() { printf '%s\\n' \"$@\" >&3; }\n"
+    command = ["env", f"SLURM_ARRAY_TASK_ID={task}", "bash", "-c", stub + script]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_runs_in_slurm_s_queue_are_not_submitted_again(submitted, capsys):
+    _, args = submitted
     assert sweep(*args) == 0
     said = capsys.readouterr().out
     assert said.count("left alone") == 4 and "submitted" not in said
     assert sweep(*args, "--status") == 0
     assert "3 queued" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flags", [[], ["--status"]], ids=["submit", "status"])
+def test_nothing_is_submitted_if_slurm_does_not_answer(flags, submitted, slurm, capsys):
+    _, args = submitted
     (slurm / "bin/squeue").write_text("#!/bin/sh\necho slurm is down >&2\nexit 1\n")
-    for flags in (["--status"], []):
-        assert sweep(*args, *flags) == 2, "nothing is submitted twice"
-        assert error(capsys) == "error: slurm is down"
+    (slurm / "options").unlink()
+    assert sweep(*args, *flags) == 2
+    assert "slurm is down" in error(capsys)
+    assert not (slurm / "options").exists()
 
 
 @pytest.mark.parametrize(("launcher", "shown"), [("local", "4 not started"), ("slurm", "--array=0-3")])

@@ -88,36 +88,43 @@ RULES = {
 def test_every_embedding_adds_the_positions_of_the_clip_s_own_grid(name, target, rule):
     """Embed clips of zeros, which leave only the bias, the class token and the positions."""
     kind, positions, cls = EMBEDDINGS[name]
-    tubelet = 2 if kind is JointEmbedding else 1
     resizing, space, time = RULES[rule]
+    tubelet = 2 if kind is JointEmbedding else 1
     options = dict(positions=Positions(positions, resizing=resizing)) if positions else {}
     size = 4 * SOURCE.h, 4 * SOURCE.w
     embed = kind(Patches(5, 4, tubelet), SOURCE.t * tubelet, size, cls=cls, **options).double()
     embed.resizing = resizing
     for parameter in embed.parameters():
         torch.nn.init.normal_(parameter)
-    slots, bias = embed.slots, embed.patches.proj.bias
+
+    clip = torch.zeros(2, 3, target.t * tubelet, target.h * 4, target.w * 4, dtype=torch.float64)
+    with torch.no_grad():
+        tokens, grid = embed(clip)
+        expected = tokens_of_zeros(embed, target, space=space, time=time)
+    assert grid == target
+    torch.testing.assert_close(tokens, expected.expand(2, -1, -1), atol=1e-12, rtol=0)
+
+
+def tokens_of_zeros(embed, target, *, space, time):
+    """Return the tokens ``(1, n, 5)`` of a clip of zeros on a grid, with positions that matrices resize."""
+    slots = embed.slots
     matrices = [make(s, t) for make, s, t in zip((time, space, space), SOURCE, target, strict=True)]
     cells = embed.pos_embed[0, slots:]
-    if kind is JointEmbedding:
+    if isinstance(embed, JointEmbedding):
         cells = torch.einsum("o t, y h, x w, t h w d -> o y x d", *matrices, cells.unflatten(0, SOURCE))
     else:
         cells = torch.einsum("y h, x w, h w d -> y x d", *matrices[1:], cells.unflatten(0, SOURCE[1:]))
         cells = cells.expand(target.t, *cells.shape)
+
     times = torch.zeros(target.t, 5).double() if embed.temp_embed is None else matrices[0] @ embed.temp_embed[0]
-    expected = (bias + cells + times[:, None, None]).flatten(1, 2)
-    if slots:
-        cls = (embed.cls_token + embed.pos_embed[:, :1])[0]
-        if kind is FrameEmbedding:
-            expected = torch.cat((cls + times[:, None], expected), dim=1)
-        else:
-            expected = torch.cat((cls, expected.flatten(0, 1)), dim=0)
-    clip = torch.zeros(2, 3, target.t * tubelet, target.h * 4, target.w * 4, dtype=torch.float64)
-    with torch.no_grad():
-        tokens, grid = embed(clip)
-    assert grid == target
-    expected = expected.reshape(1, -1, 5).expand(2, -1, -1)
-    torch.testing.assert_close(tokens, expected.detach(), atol=1e-12, rtol=0)
+    patches = (embed.patches.proj.bias + cells + times[:, None, None]).flatten(1, 2)
+    if not slots:
+        return patches.reshape(1, -1, 5)
+
+    cls = (embed.cls_token + embed.pos_embed[:, :1])[0]
+    if isinstance(embed, FrameEmbedding):
+        return torch.cat((cls + times[:, None], patches), dim=1).reshape(1, -1, 5)
+    return torch.cat((cls, patches.flatten(0, 1)), dim=0)[None]
 
 
 def test_no_positions_are_no_parameters_and_the_class_token_is_left():

@@ -42,7 +42,7 @@ def single(name: str, tracks: Sequence[Track], kinds: Sequence[str]) -> Motions:
 
 
 def travelling() -> Motions:
-    """Yield motions over a torus: in eight directions, also while turning, while changing size, and on foot."""
+    """Yield motions across the picture: in eight directions, also while turning or changing size, and walking."""
     for name, towards in DIRECTIONS.items():
         back = OPPOSITE[name]
         tracks = _towards(*towards)
@@ -154,7 +154,7 @@ GESTURES: dict[str, dict[str, float]] = {
 
 
 def gestures() -> Motions:
-    """Yield motions of a person's limbs: swings, circles of a hand, orders of two limbs."""
+    """Yield motions of a person's limbs: swings, circles of a hand, and one limb after the other."""
     for name, joints in GESTURES.items():
         yield from _swings(name, _joints(joints), PERSON)
     for side in ("left", "right"):
