@@ -31,7 +31,7 @@ class SharedTable:
 
     @classmethod
     def of(cls, paths: Sequence[Path]) -> "SharedTable":
-        """Return the table of the first video, for all videos."""
+        """Return the table that all these videos share, that of the first."""
         stamps = {path: stamp(path, path.name) for path in paths}
         return cls(frame_table(paths[0]), stamps)
 

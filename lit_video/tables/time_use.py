@@ -108,7 +108,7 @@ class TimeUse:
     is_better: bool  # better for certain than the most frequent class for all videos
     videos: int
     draws: str  # draws of the test in words, such as "13 persons"
-    these: str  # draws of the test with a pronoun, such as "these 13 persons"
+    these: str  # the same as in "on videos of these 13 persons"
     orders: Mapping[str, OrderTest]
 
     @property
@@ -262,8 +262,8 @@ def _difference(first: Hits, second: Hits, groups: NDArray[np.integer] | None) -
     """Return a difference with its interval, and a second interval for other draws if the first does not hold there.
 
     In general the interval is over draws, and there is no second one. But few persons tell little about others, while
-    their many videos may still tell what the model uses on them. In that case return the interval over videos, which
-    holds for these persons only, and as the second the one over draws.
+    their many videos may still tell what the model uses on them. In that case the first interval is over videos and
+    holds for these persons only; the second is over draws.
     """
     over_videos = cautious_difference(first, second)
     if groups is None:

@@ -167,7 +167,7 @@ def _shown(packets: Sequence[Seen]) -> list[Seen]:
 
 
 def _decoded(path: Path, *, inside: bool) -> tuple[list[Seen], list[int]]:
-    """Decode a whole video; return its frames' times in display order, and the numbers of those damage spoils.
+    """Decode a whole video; return its frames' times in display order, and the numbers of the damaged frames.
 
     A stream that begins ``inside`` a group of pictures has no frames before its first key frame, whatever FFmpeg shows.
     """
