@@ -1,7 +1,6 @@
 """Train and test a model on a folder of the user's own videos."""
 
 import logging
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +33,7 @@ class Tested(Shown):
 
     @property
     def facts(self) -> list[str]:
-        """Accuracy with its interval, baseline and confusions, a line each."""
+        """Accuracy with its interval and meaning, baseline and confusions, a line each."""
         from lit_video.reports.card import headline
 
         return headline(self.run)
@@ -52,18 +51,18 @@ class Tested(Shown):
     @property
     def is_of_use(self) -> bool:
         """True if the model is right more often than one answer for all videos."""
-        from lit_video.reports.card import is_of_use
+        from lit_video.reports.card import tested_run
+        from lit_video.reports.next_step import is_of_use
 
-        return is_of_use(self.run)
+        return is_of_use(tested_run(self.run)[1])
 
     @property
     def then(self) -> str:
         """Next step, in words."""
-        if self.is_of_use:
-            return f"Next, name the class of a video: lit_video predict --ckpt {shlex.quote(str(self.run))} VIDEO"
-        useless = "This model is of no use yet: it is no better than one answer for all videos."
-        more = "(--minutes N and another --output), more videos, or weights to start from (--weights NAME)"
-        return f"{useless} Next, give it more time {more}"
+        from lit_video.reports.card import tested_run
+        from lit_video.reports.next_step import next_step
+
+        return next_step(self.run, tested_run(self.run)[1])
 
     def load(self) -> "TrainedModel":
         """Load the model, see :func:`lit_video.load`."""

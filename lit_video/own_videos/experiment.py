@@ -13,6 +13,7 @@ import yaml
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, find_own_videos, labels_of, splits_of
 from lit_video.tables.reading import folder_name
+from lit_video.tables.table import OWN_SCALE
 from lit_video.utils.annotations import read_annotations
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import plural
@@ -188,7 +189,7 @@ def _content(plan: "Plan", videos: Path, columns: Collection[str]) -> dict[str, 
     table = {
         "title": plan.title,
         "source": str(plan.place.resolve()),
-        "scale": "own",
+        "scale": OWN_SCALE,
         "metric": "test/video_top1",
         "rows": plan.rows,
     }

@@ -13,7 +13,7 @@ from lit_video.reports.texts import TEXTS
 from lit_video.runs.finished import FinishedRun, read_finished, remarks
 from lit_video.runs.mistakes import MISTAKES
 from lit_video.runs.predictions import Draws, Predictions, TaskPredictions, most_confused, read_predictions
-from lit_video.tables.statistics import accuracy_interval, cautious_difference
+from lit_video.tables.statistics import Interval, accuracy_interval, cautious_difference
 from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
 from lit_video.tables.time_use import TimeUse, read_time_use
 from lit_video.utils.clip_shape import size_in_words
@@ -26,7 +26,7 @@ CLASSES_SHOWN = 30  # classes listed
 
 def model_card(run_dir: Path) -> str:
     """Return the card of a finished run."""
-    run, predictions = _tested(run_dir)
+    run, predictions = tested_run(run_dir)
     result = run.result
     settings = run.identity.settings
     data = settings["data"]["init_args"]
@@ -57,7 +57,8 @@ def model_card(run_dir: Path) -> str:
     return str(TEXTS["card"]).format(**filled, accuracy=_accuracy(run, predictions))
 
 
-def _tested(run_dir: Path) -> tuple[FinishedRun, Predictions | None]:
+def tested_run(run_dir: Path) -> tuple[FinishedRun, Predictions | None]:
+    """Read a finished run and the predictions of its test, ``None`` if it was not tested."""
     run = read_finished(run_dir, anywhere=True)
     if run is None:
         raise UserError(f"{run_dir}: no finished run (no run.json); train it first")
@@ -65,30 +66,17 @@ def _tested(run_dir: Path) -> tuple[FinishedRun, Predictions | None]:
 
 
 def headline(run_dir: Path) -> list[str]:
-    """Return lines on a finished run: accuracy with its interval, most-frequent-class baseline, confusions."""
-    run, predictions = _tested(run_dir)
+    """Return lines on a finished run: accuracy, its meaning, most-frequent-class baseline, confusions, folds."""
+    run, predictions = tested_run(run_dir)
     if predictions is None:
         return ["Not tested."]
-    facts = accuracy_facts(run, predictions)
-    if run.result.folds:
-        facts.pop()  # drop the temperature, which the card and the page show
-    return facts
+    return accuracy_facts(run, predictions)
 
 
 def use_of_time(run_dir: Path) -> TimeUse | None:
     """Return what a finished run's model uses of time; ``None`` without tests with the frames in other orders."""
-    run, _ = _tested(run_dir)
+    run, _ = tested_run(run_dir)
     return read_time_use([run])
-
-
-def is_of_use(run_dir: Path) -> bool:
-    """Return whether a finished run's model is right more often than always answering the most frequent class."""
-    _, predictions = _tested(run_dir)
-    if predictions is None:
-        return True
-    return all(
-        task.hits().mean() > np.bincount(task.target).max() / len(task.target) for task in predictions.tasks.values()
-    )
 
 
 def _data_name(data: dict[str, Any]) -> str:
@@ -106,6 +94,8 @@ def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
     time = read_time_use([run])
     sentences = [*accuracy_facts(run, predictions), *(time.sentences if time else [])]
     facts = [f"- {as_markdown(sentence)}" for sentence in sentences]
+    if run.result.temperature is not None:
+        lines.append(f"- temperature of the probabilities: {run.result.temperature:.2f}, by the tests of the folds")
     lines.append(f"- the {int((~predictions.hits()).sum())} mistakes by file: `{MISTAKES}` of the run")
     for name, task in predictions.tasks.items():
         if name:
@@ -115,7 +105,7 @@ def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
 
 
 def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:
-    """Return lines on the accuracy with its interval, each task's baseline and confusions, and cross-validation."""
+    """Return lines on the accuracy: interval and meaning, each task's baseline and confusions, cross-validation."""
     right = predictions.hits()
     share = f"{100 * right.mean():.1f} % of {plural(len(right), 'test video')} are right"
     if len(predictions.tasks) > 1:
@@ -123,6 +113,7 @@ def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:
     facts = [f"{share} ({_interval_in_words(right, predictions.draws)})"]
     own_settings = replace(run, overridden={})  # this model's settings are its own, whatever the row's are
     facts[0] = "; ".join([facts[0], *remarks(own_settings)])
+    facts.append(_meaning(right, predictions.draws))
     for name, task in predictions.tasks.items():
         facts += [f"{name}: {fact}".removeprefix(": ") for fact in _facts(task, predictions.draws)]
 
@@ -130,23 +121,38 @@ def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:
     if folds:
         shares = ", ".join(f"{share:.0f}" for share in folds.values())
         facts += [
-            f"Cross-validated: each video was tested once, in one of {len(folds)} groups ({shares} % right), by a "
-            "model trained on the others; this model was trained on all videos, and was not tested itself",
-            f"Its probabilities are calibrated on those tests, at the temperature {run.result.temperature:.2f}",
+            f"Cross-validated: every video was tested by a model that was trained without it, in {len(folds)} parts "
+            f"({shares} % right); the model to use was trained on all of them, and was not tested itself",
         ]
     return facts
 
 
-def _interval_in_words(right: NDArray[np.bool_], draws: Draws | None) -> str:
-    """Return an accuracy's interval, and what it counts; if there are too few draws, it is over their videos."""
+def _interval(right: NDArray[np.bool_], draws: Draws | None) -> tuple[Interval, bool]:
+    """Return an accuracy's interval, and whether it is for videos of these draws alone, because they are too few."""
     interval = accuracy_interval(right, groups=draws.number if draws else None)
+    if interval.bounded:
+        return interval, False
+    return accuracy_interval(right), True
+
+
+def _interval_in_words(right: NDArray[np.bool_], draws: Draws | None) -> str:
+    """Return an accuracy's interval, and what it counts."""
+    interval, is_for_these = _interval(right, draws)
     counted = "if no two of them were recorded together"
-    if draws and interval.bounded:
-        counted = f"over {plural(draws.count, draws.kind)}"
-    elif draws:
-        interval = accuracy_interval(right)
+    if draws and is_for_these:
         counted = f"for videos of {these(draws.count, draws.kind)} alone"
+    elif draws:
+        counted = f"over {plural(draws.count, draws.kind)}"
     return f"95 % interval {interval.low:.0f} to {interval.high:.0f} %, {counted}"
+
+
+def _meaning(right: NDArray[np.bool_], draws: Draws | None) -> str:
+    """Say what an accuracy means, for a reader who knows no statistics."""
+    interval, is_for_these = _interval(right, draws)
+    kind = "new videos like these"
+    if draws and is_for_these:
+        kind = f"new videos of {these(draws.count, draws.kind)}"
+    return f"In words: in the long run, {interval.low:.0f} to {interval.high:.0f} of 100 {kind} are named right"
 
 
 def _facts(task: TaskPredictions, draws: Draws | None) -> list[str]:

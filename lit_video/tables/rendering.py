@@ -8,13 +8,12 @@ from typing import Literal
 
 from lit_video.runs.predictions import DIRECTION, ORDERS, RECOGNISED
 from lit_video.tables.agreement import certainty, interval_text, sentences
-from lit_video.tables.table import papers_own
+from lit_video.tables.table import OWN_SCALE, papers_own
 from lit_video.tables.table_summary import RowSummary, TableSummary
 from lit_video.utils.text import as_markdown, markdown_lines, natural, text_table
 
 NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
-_OWN = "own"  # scale of tables of a user's own videos, without a paper
 GROUP = re.compile("test/[^/]*/[^/]*")  # metric of a group of classes: test/KIND/NAME
 REACH = (
     "; reach: largest distance of two frames that the scheme can compare; blind: no order of the frames changes its "
@@ -84,7 +83,7 @@ def main_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:
 
     title = f"{summary.title} - {summary.source}"
     ending_of_ours = ""
-    if summary.scale != _OWN:
+    if summary.scale != OWN_SCALE:
         title = f"{title}; ours: scale {summary.scale}"
         ending_of_ours = " ours"
 

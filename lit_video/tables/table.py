@@ -13,6 +13,7 @@ from lit_video.utils.text import did_you_mean
 
 METRIC = "test/video_top1"
 LEFT_OPEN = (*FREE, *FOLDERS, *SPREAD)  # settings that a run of a row may choose
+OWN_SCALE = "own"  # scale of tables of a user's own videos, without a paper
 MERGED_KEY = "model.size"  # the one mapping that a row's does not replace as a whole, but key by key
 OF_RUN = "run:"  # model.weights run:TABLE/SCALE/ROW names the weights of that row's run with the same seed
 

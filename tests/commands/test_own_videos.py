@@ -94,7 +94,7 @@ class FineTuned:
 
     @property
     def last_lines(self):
-        """Last lines of the output: accuracy, baseline, confusions, cross-validation, use of time, next step."""
+        """Last lines of the output: accuracy and meaning, baseline, confusions, folds, use of time, next step."""
         lines = self.said.strip().splitlines()
         first = next(number for number, line in enumerate(lines) if " test videos are right (" in line)
         return lines[first:]
@@ -143,11 +143,13 @@ def test_the_model_of_all_videos_has_the_tests_of_the_folds(tuned):
 
 
 def test_the_output_ends_with_accuracy_baseline_confusions_and_the_next_step(tuned):
-    accuracy, baseline, confused, how, matters, *_, last = tuned.last_lines
+    accuracy, meaning, baseline, confused, how, matters, *_, last = tuned.last_lines
     assert re.fullmatch(r"[\d.]+ % of 30 test videos are right \(95 % interval \d+ to \d+ %, over 5 groups\)", accuracy)
+    low, high = re.findall(r"\d+", accuracy.partition("interval")[2])[:2]
+    assert f"{low} to {high} of 100 " in meaning
     assert re.match(r"Baseline: .*'\w+' gives 33.3 %", baseline)
     assert 1 <= len(re.findall(r"'\w+' taken for '\w+' \(\d+\)", confused)) <= 3
-    assert "in one of 5 groups (" in how
+    assert "in 5 parts (" in how
 
     time = finetune.Tested(tuned.run, tuned.own / "rooms.html", None).time
     assert matters == time.sentences[0]
@@ -162,10 +164,11 @@ def test_the_output_ends_with_accuracy_baseline_confusions_and_the_next_step(tun
 def test_the_page_begins_with_these_lines(tuned):
     page = (tuned.own / "rooms.html").read_text()
     shown = re.sub(r"<(script|style|svg).*?</\1>", "", page, flags=re.S)
-    lines = [line.replace("'", "&#39;") for line in tuned.last_lines[:3]]
-    places = [shown.index(text) for text in (*lines, "Accuracy by class", "Confusion matrices", "Rows")]
+    lines = [line.replace("'", "&#39;") for line in tuned.last_lines[:4]]
+    next_step = tuned.last_lines[-1].partition(":")[0]
+    below = ("Accuracy by class", "What was taken for what", "For researchers", "Trained by muon", "Learning curves")
+    places = [shown.index(text) for text in (*lines, next_step, *below)]
     assert places == sorted(places)
-    assert "Learning curves" in page
     assert "validation top-1" not in page, "there is no validation"
 
 
@@ -174,6 +177,7 @@ def test_the_card_has_the_tests_of_the_folds_by_class(tuned):
     assert "% of 30 test videos are right" in card
     assert "was not tested itself" in card
     assert "| walk | 10 |" in card
+    assert "temperature" in card
 
 
 def test_the_plan_is_an_ordinary_experiment_with_reasons_in_its_comments(tuned, capsys):
@@ -385,7 +389,8 @@ def test_schemes_side_by_side(videos, capsys, rows_in_this_process):
     assert "Paired differences" in said and " ours" not in said
     then = r"(Next, |This model is of no use yet)"
     assert re.search(
-        rf"highest accuracy is that of .*; with seed 0:\n[\d.]+ % of .*\nBaseline: .*\n(.*\n)*{then}", said
+        rf"highest accuracy is that of .*; with seed 0:\n[\d.]+ % of .*\nIn words: .*\nBaseline: .*\n(.*\n)*{then}",
+        said,
     )
     assert "Does time matter" in said
     config = "own/rooms/rooms_compare.yaml"

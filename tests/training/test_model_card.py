@@ -22,7 +22,8 @@ def test_a_card_counts_what_was_right_and_what_was_confused(finished):
     assert "- Baseline: always answering 'walk' gives 50.0 %; the model is not better for certain" in card
     assert "| walk | 3 | 67 |" in card and "fall |" not in card
     assert "- Most often confused: 'walk' taken for 'sit' (1); 'sit' taken for 'fall' (1)" in card
-    assert [f"- {line}" in card for line in headline(finished)] == [True] * 3
+    assert [f"- {line}" in card for line in headline(finished)] == [True] * 4
+    assert "- In words: in the long run, 30 to 90 of 100 new videos like these are named right" in card
 
 
 @pytest.mark.parametrize("groups", [6, 2, 1])
@@ -48,7 +49,10 @@ def test_a_card_counts_recordings_where_videos_of_one_are_near_equal(groups, fin
     else:
         assert over_groups == over_videos and ("this group" if groups == 1 else "these 2 groups") in said[False][0]
     if groups != 2:
-        assert said[True][1].endswith("the model is better") and not said[False][1].endswith("the model is better")
+        assert said[True][2].endswith("the model is better") and not said[False][2].endswith("the model is better")
+    low, high = over_groups
+    kind = {6: "videos like these", 2: "videos of these 2 groups", 1: "videos of this group"}[groups]
+    assert f"{low} to {high} of 100 new {kind}" in said[False][1]
 
 
 def test_of_several_tasks_a_video_is_right_in_all_of_them(finished):

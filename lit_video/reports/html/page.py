@@ -22,6 +22,7 @@ Papers = Mapping[str, Mapping[str, Sequence[Section]]]  # by paper and table: a 
 Pictures = Mapping[tuple[str, str], dict[str, Any]]  # by table and scale: contents by view
 SECTION_VIEWS = (
     views.accuracy,
+    views.advice,
     views.confusions,
     views.curves,
     views.groups,
@@ -43,6 +44,7 @@ def render_page(
     runs = list(chain.from_iterable(section.finished for section in sections))
     by_name = by_paper(sections, claims)
     pictures = _pictures(sections)
+    own_model = _own_model(pictures)
     printed = [row for section in sections for row in (*section.table.rows, *section.table.reported) if row.paper]
 
     return jinja.get_template("page.html").render(
@@ -60,6 +62,8 @@ def render_page(
         survived=Counter((verdict.words, views.kind(verdict)) for verdict in verdicts if verdict.survives),
         ticks=[(points, views.place(points)) for points in views.TICKS],
         of_papers=bool(printed),
+        own_model=own_model,
+        title=sections[0].table.title if own_model else "lit_video: results",
     )
 
 
@@ -67,6 +71,11 @@ def _pictures(sections: Sequence[Section]) -> Pictures:
     """Draw what every section shows beside its table; this takes nearly all of a report's time."""
     drawn = with_progress(map(_drawn, sections), len(sections), "tables drawn")
     return {_key(section): content for section, content in zip(sections, drawn, strict=True)}
+
+
+def _own_model(pictures: Pictures) -> bool:
+    """Return whether the page is that of a single model of the user's own videos."""
+    return len(pictures) == 1 and all(content["advice"] for content in pictures.values())
 
 
 def _key(section: Section) -> tuple[str, str]:

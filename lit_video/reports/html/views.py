@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from lit_video.reports.card import accuracy_facts, class_lines
 from lit_video.reports.html.collect import Section
+from lit_video.reports.next_step import next_step
 from lit_video.reports.verdicts import Verdict
 from lit_video.runs.predictions import ORDERS, most_confused
 from lit_video.tables.rendering import measured_groups
+from lit_video.tables.table import OWN_SCALE
 from lit_video.tables.time_use import FRAME_ORDERS, TimeUse, read_time_use
 from lit_video.utils.colours import LIGHT
 
@@ -106,6 +108,15 @@ def accuracy(section: Section) -> list[dict[str, Any]]:
         tasks.append({"task": task, "facts": facts, "classes": class_lines(answers)})
         facts = []  # shown with the first task only
     return tasks
+
+
+def advice(section: Section) -> str:
+    """Say what to do next with a single model of the user's own videos; empty for other tables."""
+    if section.table.scale != OWN_SCALE or not accuracy(section):
+        return ""
+    (row,) = section.labels.keys() - section.folds
+    (kept,) = section.predictions[row]
+    return next_step(section.by_row[row][0].folder, kept)
 
 
 def time(section: Section) -> list[dict[str, Any]]:
