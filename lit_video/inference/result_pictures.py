@@ -78,7 +78,8 @@ def curves_figure(
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set(xlabel="epoch", ylabel=quantity)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
+    # below the curves, so that a page has room for two panels side by side
+    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.18), frameon=False)
     axes.grid(color=RULE, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -137,3 +137,11 @@ def test_a_curve_is_drawn_at_its_points_and_a_mean_only_where_every_seed_has_one
     lines = [(line.get_color(), [*line.get_xdata()], [*line.get_ydata()]) for line in figure.axes[0].lines]
     assert lines == [(LIGHT["s1"], [0, 1], [1.0, 2.0]), (LIGHT["s1"], [1], [3.0])]
     assert len({str(style_of(i)) for i in range(72)}) == 72
+
+
+def test_two_panels_of_curves_fit_side_by_side(made):
+    """The page is 1,184 pixels wide."""
+    _, page = made
+    panels = {what: svg for what, svg in pictures(page).items() if " over epochs, " in what}
+    widths = [float(re.search(r'<svg[^>]* width="([\d.]+)pt"', svg)[1]) * 96 / 72 for svg in panels.values()]
+    assert len(widths) == 4 and max(widths) < 1184 / 2 - 16
