@@ -7,9 +7,10 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from lit_video.utils.colours import DARK, LIGHT
 from lit_video.utils.figures import content_of
 
-DARK = "@media (prefers-color-scheme: dark) { text { fill: #e6edf3 !important } }"
+TEXT = "text { fill: #e6edf3 !important }"  # on a dark page
 
 
 def write_or_compare(page: Path, text: str) -> int:
@@ -21,8 +22,10 @@ def write_or_compare(page: Path, text: str) -> int:
 
 
 def write_picture(picture: Path, figure: Figure) -> None:
-    """Write a figure as SVG, with a transparent background and text that turns light on a dark page."""
+    """Write a figure as SVG, with a transparent background, and on a dark page with light text and the dark colours."""
     with mpl.rc_context({"image.composite_image": False}):
         content = content_of(figure, "svg", transparent=True).decode()
     content = content.replace("image-rendering:crisp-edges;image-rendering:pixelated", "")  # smooth when scaled down
-    picture.write_text(re.sub(r'(<style type="text/css">)', rf"\1{DARK}", content, count=1))
+    fills = [f'[style*="fill: {LIGHT[name]}"] {{ fill: {colour} !important }}' for name, colour in DARK.items()]
+    dark = f"@media (prefers-color-scheme: dark) {{ {' '.join([TEXT, *fills])} }}"
+    picture.write_text(re.sub(r'(<style type="text/css">)', rf"\1{dark}", content, count=1))
