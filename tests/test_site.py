@@ -24,7 +24,7 @@ def test_a_drawing_has_colours_for_dark_pages(drawing):
     drawn = {*re.findall(r'style="fill: (#[0-9a-f]{6})', text)}
     changed = dict(re.findall(r'\[style\*="fill: (#[0-9a-f]{6})"\] \{ fill: (#[0-9a-f]{6}) !important \}', dark))
     assert drawn <= changed.keys()
-    # what stands out least on white stands out least on black
+    # the colour of least contrast on white has little contrast on black too
     assert [colour for colour in drawn if luminance(colour) > 0.6 and luminance(changed[colour]) > 0.2] == []
 
 

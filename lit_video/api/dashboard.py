@@ -24,6 +24,21 @@ class Dashboard(Shown):
         return [f"workspace: {self.workspace}\nreport: {self.report}"]
 
 
+@dataclass(frozen=True, repr=False)
+class DashboardPreview(Shown):
+    """Panels of the workspace, and the runs that it compares; nothing was sent to W&B."""
+
+    panels: Sequence[Sequence[str]]  # section, kind and keys of each panel
+    tables: Sequence[str]  # "NAME at SCALE" of each table whose runs are shown
+
+    def parts(self) -> Sequence[Part]:
+        """Return the runs, the panels, and where the same is seen without an account."""
+        runs = f"Runs of {', '.join(self.tables)}, grouped by table, scale and row:"
+        lines = [f"{section}: {kind} of {keys}" for section, kind, keys in self.panels]
+        here = "Nothing was sent. Without an account, lit_video report draws the results from the runs' folders."
+        return ["\n".join([runs, *lines, here])]
+
+
 def dashboard(
     tables: Files = (),
     overlays: Files = (),
@@ -31,7 +46,8 @@ def dashboard(
     recipe: str | None = None,
     entity: str | None = None,
     project: str | None = None,
-) -> Dashboard:
+    preview: bool = False,
+) -> Dashboard | DashboardPreview:
     """Save a workspace and a report at W&B that compare the rows of tables.
 
     Args:
@@ -40,6 +56,7 @@ def dashboard(
         recipe: the scale's recipe where the paper and its code disagree.
         entity: user or team at W&B; ``None`` for yours.
         project: project at W&B; ``None`` for ``$WANDB_PROJECT``, else ``lit_video``.
+        preview: only list the panels, without an account and without a network.
 
     Raises:
         UserError: a table is wrong, the library or a key is missing, or W&B refuses.
@@ -48,9 +65,12 @@ def dashboard(
     read = [read_table([path, *listed(overlays)], recipe) for path in paths]
     if find_spec("wandb_workspaces") is None:
         raise UserError("dashboard needs wandb-workspaces: pip install 'lit_video[dashboard]' (here: '.[dashboard]')")
-    if not wandb_login.has_key():
-        raise UserError("no W&B API key: run wandb login or set WANDB_API_KEY")
+    if not preview and not wandb_login.has_key():
+        raise UserError("no W&B API key: run wandb login or set WANDB_API_KEY; --preview lists the panels without one")
 
     from lit_video.reports import wandb  # here, because importing W&B takes seconds
 
+    if preview:
+        names = [f"{table.name} at {table.scale}" for table in read]
+        return DashboardPreview(wandb.preview(read), names)
     return Dashboard(*wandb.save(read, entity, project or wandb_login.wandb_project()))

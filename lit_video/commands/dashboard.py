@@ -11,13 +11,14 @@ from lit_video.utils.wandb_login import wandb_project
 
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
-    parser.examples("", "--entity TEAM experiments/ablation_tw.yaml own/videos/videos_compare.yaml")
+    parser.examples("", "--entity TEAM experiments/ablation_tw.yaml own/videos/videos_compare.yaml", "--preview")
     add_shared(parser, "tables", help="default: all tables in experiments")
     add_shared(parser, "--config", "--recipe")
     parser.add_argument("--entity", help="user or team at W&B (default: yours)")
     parser.add_argument(
         "--project", default=wandb_project(), help="project at W&B (default: $WANDB_PROJECT, else lit_video)"
     )
+    parser.add_argument("--preview", action="store_true", help="list the panels, without an account; send nothing")
 
 
 def run(arguments: Namespace) -> int:
@@ -28,6 +29,7 @@ def run(arguments: Namespace) -> int:
         recipe=arguments.recipe,
         entity=arguments.entity,
         project=arguments.project,
+        preview=arguments.preview,
     )
     print(dashboard, flush=True)
     return DONE

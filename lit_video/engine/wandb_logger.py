@@ -37,8 +37,9 @@ LIMITS = {"WANDB_INIT_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT": "20", "WANDB_FINIS
 class RowLogger(WandbLogger):
     """W&B's record of a run: grouped by table, with a deterministic id, all settings, and optimizer steps as its axis.
 
-    Dashboards group and filter by flat keys: those of ``facts``, the commit, and ``config``'s plain settings. The
-    summary has the row's numbers from the paper. W&B writes to ``run_dir/wandb`` only.
+    Dashboards group and filter by keys: those of ``facts``, the commit, and ``config``'s plain settings below
+    ``trainer``, ``data`` and ``model``. The summary has the row's numbers from the paper. W&B writes to
+    ``run_dir/wandb`` only.
     """
 
     def __init__(
@@ -50,10 +51,9 @@ class RowLogger(WandbLogger):
         os.environ |= LIMITS | os.environ | folders  # a user's limits win
 
         groups = {name: config.get(name) or {} for name in ("trainer", "data", "model")}
-        shown = plain_settings(groups) | asdict(facts)  # a fact overrides a setting
+        shown: dict[str, Any] = {**asdict(facts), "label": row.label, "title": title, **plain_settings(groups)}
         if commit is not None:
             shown["commit"] = commit
-        shown |= {"label": row.label, "title": title, "cli": config}
 
         lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
         run_id = f"{facts.table}-{facts.scale}-{facts.row}-seed{facts.seed}-{lasting:06x}"
@@ -144,7 +144,7 @@ class RowLogger(WandbLogger):
 
 
 class TrackRow(Callback):
-    """Callback that sets the logging interval, by default at most 50 steps, and ends W&B's record at an exception."""
+    """Callback of W&B's record: logging interval, by default at most 50 steps; learning rate; end at an exception."""
 
     def __init__(self, logger: RowLogger | None, every: int | None) -> None:
         self.logger = logger
@@ -155,6 +155,13 @@ class TrackRow(Callback):
         if self.every is None:
             every = max(1, int(min(50, trainer.estimated_stepping_batches / 50)))
             trainer.log_every_n_steps = every  # type: ignore[attr-defined]
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """Record the highest learning rate; layer decay makes those of lower layers a fixed part of it."""
+        step = trainer.global_step
+        if self.logger and step % trainer.log_every_n_steps == 0:  # type: ignore[attr-defined]
+            rates = [group["lr"] for optimizer in trainer.optimizers for group in optimizer.param_groups]
+            self.logger.log_metrics({"train/lr": max(rates)}, step)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """End the record of a run that fails, or that stops at a checkpoint."""

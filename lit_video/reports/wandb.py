@@ -110,6 +110,33 @@ def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
     }
 
 
+def preview(tables: Sequence[Table]) -> list[list[str]]:
+    """Return section, kind and keys of each panel of the workspace, without a server."""
+    lines = []
+    for section, some in panels(tables, "scheme").items():
+        for panel in some:
+            kind, keys = _described(panel)
+            lines.append([section, kind, keys])
+    return lines
+
+
+def _described(panel: Any) -> tuple[str, str]:
+    """Return the kind of a panel in words, and the keys that it shows."""
+    if isinstance(panel, wr.ScatterPlot):
+        return "scatter plot", f"{panel.y.name} against {panel.x.name}"
+    if isinstance(panel, wr.MediaBrowser):
+        return "pictures", ", ".join(panel.media_keys)
+    if isinstance(panel, wr.RunComparer):
+        return "comparison", "the settings in which runs differ"
+    if isinstance(panel, wr.BarPlot):
+        return "bars", f"{_names(panel.metrics)}, means by {panel.groupby.name}"
+    return "curves", f"{_names(panel.y)} over {panel.x.name}, means by {panel.groupby.name}"
+
+
+def _names(metrics: Sequence[Any]) -> str:
+    return ", ".join(metric.name for metric in metrics)
+
+
 def _runs_of(tables: Sequence[Table]) -> we.And:
     """Return the filter of the runs of some tables."""
     names = sorted({table.name for table in tables})

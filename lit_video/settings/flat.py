@@ -33,13 +33,14 @@ def lightning_name(callback: object) -> str:
     return name if package.partition(".")[0] in ("", "lightning", "pytorch_lightning") else ""
 
 
-def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
-    """Return plain values by flat key for W&B.
+def plain_settings(settings: Mapping[str, Any]) -> dict[str, dict[str, Plain]]:
+    """Return plain values by group and name for W&B, which shows ``model`` and ``window`` as ``model.window``.
 
-    The key of ``model.size.embed_dim`` is ``size_embed_dim``, because W&B nests keys at dots. A class becomes its
-    name, and a list becomes its comma-separated values; unset values are left out.
+    The name of ``model.size.embed_dim`` in its group is ``size_embed_dim``, because a name cannot hold a value and
+    further names. A class becomes its name, that of a whole group under ``class``, and a list becomes its
+    comma-separated values; unset values are left out.
     """
-    plain: dict[str, Plain] = {}
+    plain: dict[str, dict[str, Plain]] = {}
     for key, value in by_key(settings).items():
         group, *parts = short_key(key).split(".")
         if key.endswith("class_path"):
@@ -47,5 +48,5 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
         if isinstance(value, list | tuple) and value and all(isinstance(part, Plain) for part in value):
             value = ",".join(map(str, value))
         if isinstance(value, Plain):
-            plain["_".join(parts) or group] = value
+            plain.setdefault(group, {})["_".join(parts) or "class"] = value
     return plain

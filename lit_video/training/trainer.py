@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from lightning import Trainer
-from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ModelCheckpoint, Timer
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint, Timer
 
 from lit_video.engine.checkpoint_file import CheckpointFile
 from lit_video.engine.checkpoints import Checkpoints
@@ -119,8 +119,6 @@ class RunCLI(VideoCLI):
             callbacks += [Curve(self.run_dir), self.predictions, Progress(self.run.label, self.run_dir)]
 
         callbacks += [ExactResumption(), *self._guards()]
-        if self.logger:
-            callbacks.append(LearningRateMonitor("step"))
         callbacks.append(TrackRow(self.logger, settings.log_every_n_steps))
         return callbacks
 

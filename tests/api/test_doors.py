@@ -61,7 +61,7 @@ CALLS = {
     ("dashboard", "ablation_tw", "--entity", "us", "--project", "p"): (
         "dashboard",
         ([TABLE], []),
-        {"recipe": None, "entity": "us", "project": "p"},
+        {"recipe": None, "entity": "us", "project": "p", "preview": False},
     ),
     ("test", "--weights", "hub:x", "--data.root", "DIR"): (
         "test",

@@ -65,6 +65,19 @@ def test_saving_sends_a_workspace_and_a_report_that_look_up_the_keys_of_their_pa
         assert {"media figures/confusion"} <= media <= expected
 
 
+def test_a_preview_lists_every_panel_without_an_account(capsys):
+    assert main(["dashboard", "experiments/ablation_tw.yaml", "--preview"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Runs of ablation_tw at embedded, ")
+    lines = printed.splitlines()
+    sections = panels([read_table([Path("experiments/ablation_tw.yaml")])], "scheme")
+    for name, some in sections.items():
+        listed = [line for line in lines if line.startswith(f"{name}: ")]
+        assert len(listed) == len(some)
+        for line, panel in zip(listed, some, strict=True):
+            assert all(key.split(" ", 1)[1] in line for key in keys_of(panel))
+
+
 def test_a_refusal_is_reported_in_one_line(save):
     status, _, printed = save("--entity", "them", refusal="permission denied")
     assert status == 2

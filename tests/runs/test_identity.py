@@ -105,6 +105,11 @@ def test_the_batch_of_a_step(devices, batch):
     assert global_batch(flat | {"global_batch": 32}) == 32
 
 
-def test_of_settings_of_one_name_at_wandb_the_model_s_wins():
-    settings = {"data": {"init_args": {"order": "forward"}}, "model": {"init_args": {"order": "space_time"}}}
-    assert plain_settings(settings) == {"order": "space_time"}
+def test_settings_of_one_name_are_apart_at_wandb():
+    model = {"class_path": "lit_video.modules.XViT", "init_args": {"order": "space_time", "size": {"depth": 4}}}
+    sampling = {"class_path": "Dense", "init_args": {"seconds": 4.0}}
+    settings = {"data": {"init_args": {"order": "forward", "sampling": sampling}}, "model": model}
+    assert plain_settings(settings) == {
+        "data": {"order": "forward", "sampling": "Dense", "sampling_seconds": 4.0},
+        "model": {"class": "XViT", "order": "space_time", "size_depth": 4},
+    }
