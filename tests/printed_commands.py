@@ -36,7 +36,12 @@ CALL = re.compile(
     r"|(?P<make>(?:^|(?<=[`(]))make (?=[a-z])))(?P<words>[^\n\"`]*)"
 )
 SETTING = re.compile(r"--(?:model|data|trainer)(?:\.[a-z]\w*)+")
-OTHER_SETTINGS = ("--global_batch=32", "--model=my_video.Focal", "--model=my_video.OneCycle")
+OTHER_SETTINGS = (
+    "--global_batch=32",
+    "--model=my_video.Distilled",
+    "--model=my_video.Focal",
+    "--model=my_video.OneCycle",
+)
 ENDS = re.compile(r"(?:  +#? *| #).*")  # a remark behind a command
 UNKNOWN = "UNKNOWN"  # stands for a value that a program puts into a message
 
