@@ -1,12 +1,15 @@
-"""Test that the drawings of the pages are readable on light and dark pages of the site."""
+"""Test the site: drawings are readable on light and dark pages, and notebooks are shown as they are."""
 
+import json
 import re
+import runpy
 
 import pytest
 
 from tests.conftest import ROOT
 
 STYLE = (ROOT / "docs/site.css").read_text(encoding="utf-8")
+SITE_FILES = ROOT / "docs/scripts/site_files.py"
 DRAWINGS = sorted(ROOT.glob("docs/*.svg"))
 
 
@@ -33,3 +36,31 @@ def test_the_site_shows_drawings_in_the_colours_of_its_page():
     assert "color-scheme: light" in rules[".md-typeset img"]
     assert rules['.md-typeset img[src$=".svg"]'] == "background: none;"
     assert rules['[data-md-color-scheme="slate"] .md-typeset img[src$=".svg"]'] == "color-scheme: dark;"
+
+
+def test_a_notebook_is_shown_with_its_outputs_under_its_own_title(tmp_path, monkeypatch):
+    site_files = pytest.importorskip("mkdocs.structure.files") and runpy.run_path(str(SITE_FILES))
+    table = {"text/markdown": ["| a |\n", "| --- |\n"], "text/plain": ["<IPython.core.display.Markdown object>"]}
+    printed = [{"output_type": "stream", "name": "stdout", "text": [f"line {i}\n"]} for i in range(2)]
+    maps = {"text/html": ['<img src="data:,">'], "text/plain": ["maps of 8 frames"]}
+    cells = [
+        {"cell_type": "markdown", "source": ["# Its title\n", "\n", "About."]},
+        {"cell_type": "code", "source": ["draw()"], "outputs": [{"data": table}, *printed, {"data": maps}]},
+    ]
+    done = tmp_path / "build/notebooks/1_made.ipynb"
+    done.parent.mkdir(parents=True)
+    done.write_text(json.dumps({"cells": cells}))
+    notebook = tmp_path / "notebooks/1_made.ipynb"
+    notebook.parent.mkdir()
+    notebook.write_text(json.dumps({"cells": cells[:1]}))
+    shown = site_files["shown"]
+    monkeypatch.setitem(shown.__globals__, "ROOT", tmp_path)
+
+    page = shown(notebook)
+    assert page.startswith("# Its title\n") and page.count("# ") == 1 and "About." in page
+    assert "| --- |" in page and "IPython" not in page
+    assert "line 0\nline 1\n" in page
+    assert '<img src="data:,">' in page and "maps of 8" not in page
+
+    done.unlink()
+    assert "make pictures" in shown(notebook)

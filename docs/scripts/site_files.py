@@ -105,8 +105,9 @@ def shown(path: Path) -> str:
     if path.suffix == ".ipynb":
         done = ROOT / "build" / "notebooks" / path.name
         text = done.read_text(encoding="utf-8") if done.exists() else text
-        title = title.replace("# notebooks/", "# ") + ("" if done.exists() else NO_OUTPUTS)
-        return title + "\n\n".join(_cell(cell) for cell in json.loads(text)["cells"])
+        first, *others = [_cell(cell) for cell in json.loads(text)["cells"]]  # the first cell has the title
+        heading, _, opening = first.partition("\n")
+        return "\n\n".join([heading, "" if done.exists() else NO_OUTPUTS, opening, *others])
     return f"{title}````{path.suffix[1:]}\n{text}\n````\n"
 
 
@@ -114,13 +115,29 @@ def _cell(cell: dict[str, Any]) -> str:
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
         return source
-    outputs = [_output(output) for output in cell.get("outputs", [])]
+    outputs = [_output(output) for output in _joined(cell.get("outputs", []))]
     return "\n\n".join([f"````python\n{source}\n````", *filter(None, outputs)])
 
 
+def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join printed texts that follow each other, as the notebook shows them."""
+    joined: list[dict[str, Any]] = []
+    for output in outputs:
+        last = joined[-1] if joined else {}
+        if "text" in output and last.get("name") == output["name"]:
+            joined[-1] = last | {"text": [*last["text"], *output["text"]]}
+        else:
+            joined.append(output)
+    return joined
+
+
 def _output(output: dict[str, Any]) -> str:
-    """Return an output as a picture inside the page, else as text; progress is left out."""
+    """Return an output as the notebook shows it: Markdown, a picture, HTML or text; progress is left out."""
     data = output.get("data", {})
+    if "text/markdown" in data:
+        return "".join(data["text/markdown"])
+    if "text/html" in data:
+        return f'<div class="output">{"".join(data["text/html"])}</div>'
     for kind in ("image/png", "image/jpeg", "image/gif"):
         if kind in data:
             return f'<img alt="output of the cell above" src="data:{kind};base64,{"".join(data[kind]).strip()}">'
