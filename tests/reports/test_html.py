@@ -145,3 +145,10 @@ def test_two_panels_of_curves_fit_side_by_side(made):
     panels = {what: svg for what, svg in pictures(page).items() if " over epochs, " in what}
     widths = [float(re.search(r'<svg[^>]* width="([\d.]+)pt"', svg)[1]) * 96 / 72 for svg in panels.values()]
     assert len(widths) == 4 and max(widths) < 1184 / 2 - 16
+
+
+def test_heat_maps_of_a_table_stand_side_by_side(write_report):
+    page = write_report(EXPERIMENTS.parent / "benchmarks/results/ablation_tw/embedded")
+    (panels,) = re.findall(r'<div class="panels">(.*?)</div>\s*</div>\s*<details', page, re.DOTALL)
+    assert panels.count("<figure>") == 2
+    assert re.search(r"\.panels > div \{ flex: 1 1 24rem;", page)
