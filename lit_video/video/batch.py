@@ -12,6 +12,7 @@ from lit_video.errors import UserError
 from lit_video.settings.effects import picked
 from lit_video.utils.classes import IGNORED, Classes, by_task, outputs, soft_labels
 from lit_video.utils.clip_shape import PerChannel, of_channels
+from lit_video.utils.text import plural
 from lit_video.video.augmentation import Augmentation
 from lit_video.video.crops import Box
 from lit_video.video.seeding import digest
@@ -109,16 +110,38 @@ def check_axes(clip: Tensor, num_frames: int) -> None:
 
 
 def _hint(shape: tuple[int, ...], num_frames: int) -> str:
-    """Return advice on how to turn a clip's shape into one that models take; empty if there is none."""
-    if len(shape) == 4 and (shape[0] == 3 or shape[1] == 3):
-        return "; clip[None] adds the batch" if shape[0] == 3 else "; clip.transpose(0, 1)[None] moves the colours"
-    if len(shape) == 5 and shape[1] == 3:
-        return f"; it has {shape[2]} frames, the model takes {num_frames}: choose as many"
-    if len(shape) == 5 and shape[2] == 3:
-        return "; clip.transpose(1, 2) swaps frames and colours"
-    if len(shape) == 5 and shape[4] == 3:
-        return "; clip.permute(0, 4, 1, 2, 3) moves the colours"
+    """Return advice on how to turn a clip's shape into one that models take; empty if there is none.
+
+    A call is advised only if its result has the model's number of frames.
+    """
+    colours_second = {call: axes for call, axes in _arrangements(shape).items() if axes[1] == 3}
+    for call, axes in colours_second.items():
+        if num_frames in (0, axes[2]):
+            return f"; {call} has this shape"
+
+    if colours_second:
+        frames = next(iter(colours_second.values()))[2]
+        return f"; it has {plural(frames, 'frame')}, the model takes {num_frames}: choose as many"
     return ""
+
+
+def _arrangements(shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """Return calls that give a clip five axes, the usual ones first, and the shapes that they make of it."""
+    if len(shape) == 4:
+        first, second, third, fourth = shape
+        return {
+            "clip[None]": (1, *shape),
+            "clip.transpose(0, 1)[None]": (1, second, first, third, fourth),
+            "clip.permute(3, 0, 1, 2)[None]": (1, fourth, first, second, third),
+        }
+    if len(shape) == 5:
+        batch, first, second, third, fourth = shape
+        return {
+            "clip": shape,
+            "clip.transpose(1, 2)": (batch, second, first, third, fourth),
+            "clip.permute(0, 4, 1, 2, 3)": (batch, fourth, first, second, third),
+        }
+    return {}
 
 
 def labelled(batch: Batch, classes: Classes, *, several_labels: bool, training: bool) -> Batch:
