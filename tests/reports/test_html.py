@@ -152,3 +152,9 @@ def test_heat_maps_of_a_table_stand_side_by_side(write_report):
     (panels,) = re.findall(r'<div class="panels">(.*?)</div>\s*</div>\s*<details', page, re.DOTALL)
     assert panels.count("<figure>") == 2
     assert re.search(r"\.panels > div \{ flex: 1 1 24rem;", page)
+
+
+def test_the_label_of_a_row_may_take_more_lines_so_that_its_numbers_are_in_sight(made):
+    rules = dict(re.findall(r"^([^\n{]+) \{ ([^}]+) \}", made[1], re.MULTILINE))
+    assert "white-space: nowrap" in rules["th, td"]
+    assert "white-space: normal" in rules['th[scope="row"]']
