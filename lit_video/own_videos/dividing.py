@@ -475,11 +475,11 @@ def _tested_draws(videos: Sequence[OwnVideo], draws: Sequence[str]) -> set[str]:
 
 def _chance(videos: int, draws: Collection[str]) -> str:
     """Say how far two models differ by chance in one of twenty tests, also if a draw's videos are answered alike."""
-    line = f"With {videos} test videos, two models must differ by {_points_by_chance(videos):.0f} points"
+    points = f"{_points_by_chance(videos):.0f} points"
     if draws:
         groups = "one group" if len(draws) == 1 else f"each of {len(draws)} groups"
-        line += f" ({_points_by_chance(len(draws)):.0f} points if the videos of {groups} are answered alike)"
-    return f"{line} before that is more than chance."
+        points += f" ({_points_by_chance(len(draws)):.0f} if the videos of {groups} are answered alike)"
+    return f"With {videos} test videos, two models that differ by less than {points} may be equally good."
 
 
 def _points_by_chance(number: int) -> float:
