@@ -125,7 +125,7 @@ class TimeUse:
     is_better: bool  # better for certain than the most frequent class for all videos
     videos: int
     draws: str  # draws of the test in words, such as "13 persons"
-    these: str  # the same as in "on videos of these 13 persons"
+    these: str  # draws of the test with a pronoun, such as "these 13 persons"
     orders: Mapping[str, OrderTest]
     head: HeadTest | None = None  # a head on single frames; None if it was left out
 
