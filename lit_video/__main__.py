@@ -36,7 +36,7 @@ def _reported(words: Sequence[str]) -> int:
         print(f"error: {flag}{printable(str(error))}", file=sys.stderr)
         return FAILED if isinstance(error, RunFailed) else MISTAKE
     except ModuleNotFoundError as error:
-        if (error.name or "lit_video").startswith("lit_video"):
+        if (error.name or "lit_video").partition(".")[0] == "lit_video":  # a fault of the package
             raise
         print(f"error: no module {error.name} in {sys.executable}; {_activation()}", file=sys.stderr)
         return MISTAKE

@@ -6,6 +6,7 @@ An unfit value raises ``ValueError``; an unfit file or setting raises :class:`Us
 
 from pathlib import Path
 from traceback import walk_tb
+from types import FrameType
 
 
 class UserError(Exception):
@@ -27,13 +28,22 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+def raised_by(error: BaseException) -> str:
+    """Return the package whose code raised an error, by the name of the module; empty if it was not raised."""
+    packages = [_package_of(frame) for frame, _ in walk_tb(error.__traceback__)]
+    return packages[-1] if packages else ""
+
+
+def _package_of(frame: FrameType) -> str:
+    # the module's name, not its file: a checkout or a user's folder may be called lit_video too
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
 def fault_of(error: BaseException) -> str:
     """Return the class and the message of an error in a user's code, with the last file and line of that code."""
     where = ""
     for frame, line in walk_tb(error.__traceback__):
-        # Tell packages by the name of a frame's module: a checkout or a user's folder may be called lit_video too.
-        package = frame.f_globals.get("__name__", "").partition(".")[0]
-        if package not in {"lit_video", "torch"}:
+        if _package_of(frame) not in {"lit_video", "torch"}:
             where = f" ({Path(frame.f_code.co_filename).name}, line {line})"
 
     return f"{type(error).__name__}: {one_line(error)[:160]}{where}"

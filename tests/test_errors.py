@@ -5,7 +5,9 @@ import importlib.util
 import pytest
 import torch
 
-from lit_video.errors import fault_of
+from lit_video.__main__ import main
+from lit_video.errors import UserError, fault_of
+from lit_video.training.cli import user_errors
 
 
 @pytest.mark.parametrize("folder", ["own", "lit_video", "torch", "lit_video/.venv/lib/torch"])
@@ -29,3 +31,29 @@ def test_a_fault_without_a_users_frame_names_no_file():
     except NotImplementedError as error:
         fault = fault_of(error.with_traceback(error.__traceback__.tb_next))
     assert fault.startswith("NotImplementedError") and "line" not in fault
+
+
+@pytest.mark.parametrize("path", ["/home/me/lit_video/runs", "lit_video.modules.XViT"])
+def test_a_fault_of_the_program_is_no_mistake_of_the_user_whatever_its_message_names(path):
+    with pytest.raises(TypeError, match="expected str"), user_errors(lambda key: "row first"):
+        raise TypeError(f"expected str, got {path}")
+
+
+def test_what_jsonargparse_cannot_take_is_a_mistake_of_the_user():
+    code = """raise TypeError('Parser key "model.window": Value not boolean: 3.')"""
+    with pytest.raises(UserError, match=r"row first: model\.window"), user_errors(lambda key: "row first"):
+        exec(code, {"__name__": "jsonargparse._actions"})
+
+
+@pytest.mark.parametrize(("module", "is_fault"), [("lit_video_of_mine", False), ("lit_video.nothing", True)])
+def test_a_missing_module_is_the_user_s_unless_it_is_this_package_s(module, is_fault, monkeypatch, capsys):
+    def missing(_):
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+    monkeypatch.setattr("lit_video.__main__.parse", missing)
+    if is_fault:
+        with pytest.raises(ModuleNotFoundError):
+            main(["doctor"])
+        return
+    assert main(["doctor"]) == 2
+    assert module in capsys.readouterr().err

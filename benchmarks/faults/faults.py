@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +79,14 @@ def _soon(ours: Callable[[Path, int], bool]) -> Callable[[Attempt], None]:
 def _worker_or_rank(process: Path, first: int) -> tuple[bool, bool]:
     """Return whether a process is a worker of the first process's loaders, and whether it is rank 1."""
     ours = int((process / "stat").read_text().rpartition(")")[2].split()[1]) == first
-    ours = ours and b"lit_video" in (process / "cmdline").read_bytes()
+    ours = ours and _runs_package((process / "cmdline").read_bytes().split(b"\0"))
     is_rank = b"LOCAL_RANK=1" in (process / "environ").read_bytes()
     return ours and not is_rank, ours and is_rank
+
+
+def _runs_package(words: list[bytes]) -> bool:
+    """Return whether a command is ``python -m lit_video ...``; the paths of others may have the name in them, too."""
+    return any(flag == b"-m" and module.partition(b".")[0] == b"lit_video" for flag, module in pairwise(words))
 
 
 def _full(folder: str, megabytes: int, *phases: str) -> Fault:

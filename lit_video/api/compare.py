@@ -9,12 +9,11 @@ from lit_video.api.arguments import File, checked_seeds, refuse_below
 from lit_video.api.finetune import Tested, write_report
 from lit_video.api.own_videos import fit_experiment, plan_experiment
 from lit_video.api.schemes import name_of_scheme
-from lit_video.own_videos.experiment import Asked, experiment_file
+from lit_video.own_videos.experiment import Asked
 from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.tables.rendering import main_table, pairs_table
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.tables.table_summary import Pair, RowSummary
-from lit_video.utils.files import user_path
 from lit_video.utils.shown import Part, Shown, TextTable, as_text
 from lit_video.utils.startup import set_up_process
 
@@ -103,15 +102,12 @@ def compare(
     refuse_below("jobs", jobs, 1)
     chosen_seeds = checked_seeds(seeds)
     set_up_process()
-    place = user_path(videos)
     user_settings = as_user_settings(settings)
     names = [schemes] if isinstance(schemes, str) else [name_of_scheme(scheme) for scheme in schemes]
     asked = Asked(
         minutes=None if minutes is None else float(minutes), group=group, weights=weights, schemes=",".join(names)
     )
-    file = experiment_file(place, None if output is None else user_path(output), "_compare")
-    command = ["compare", str(videos), *asked.flags, *(setting.flag for setting in user_settings)]
-    plan_experiment(place, file, asked, user_settings=user_settings, command=command)
+    file = plan_experiment(videos, asked, output=output, user_settings=user_settings)
 
     runs = file.with_name("runs")
     fitted = fit_experiment(file, chosen_seeds, user_settings, jobs=jobs)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from lit_video.api.arguments import File, refuse_below
 from lit_video.api.own_videos import fit_experiment, plan_experiment
 from lit_video.api.report import report
-from lit_video.own_videos.experiment import Asked, experiment_file
+from lit_video.own_videos.experiment import Asked
 from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.tables.reading import read_table
-from lit_video.utils.files import user_path, write_atomically
+from lit_video.utils.files import write_atomically
 from lit_video.utils.shown import Part, Shown
 from lit_video.utils.startup import set_up_process
 
@@ -118,7 +118,6 @@ def finetune(
     refuse_below("seed", seed, 0)
     refuse_below("jobs", jobs, 1)
     set_up_process()
-    place = user_path(videos)
     user_settings = as_user_settings(settings)
     asked = Asked(
         minutes=None if minutes is None else float(minutes),
@@ -127,9 +126,7 @@ def finetune(
         frozen=None if frozen is None else ("yes" if frozen else "no"),
         scheme=scheme,
     )
-    file = experiment_file(place, None if output is None else user_path(output))
-    command = ["finetune", str(videos), *asked.flags, *(setting.flag for setting in user_settings)]
-    plan_experiment(place, file, asked, user_settings=user_settings, command=command)
+    file = plan_experiment(videos, asked, output=output, user_settings=user_settings)
 
     table = read_table([file])
     fit_experiment(file, [seed], user_settings, jobs=jobs, side_by_side=len(table.rows))

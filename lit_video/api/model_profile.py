@@ -23,7 +23,10 @@ HEADER = ["skill", "kind", "recognised", "direction", "seen", "one frame", "pixe
 
 # On tokens into which the direction was planted, an attentive probe found it in 73 to 92 % of videos after 48 training
 # videos, in 92 to 96 % after 256; a linear probe of the mean token found it in 98 to 100 %
-WEAK = "an attentive probe of few videos tells less than the tokens hold: its numbers are no limit of the model"
+WEAK = (
+    "an attentive probe of few videos tells less than the tokens hold: its numbers are no limit of the model, and the "
+    "linear probe of the mean token may tell more"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,18 +52,28 @@ class ModelProfile(Shown):
 
     @property
     def data(self) -> list[dict[str, Any]]:
-        """A row of numbers for each skill, in percent, for a data frame."""
-        return [_row(skill) for skill in self.measured.skills]
+        """A row of numbers for each skill, in percent, for a data frame.
+
+        Beside an attentive probe, columns ``mean_token_recognised``, ... are of a linear probe of the mean token.
+        """
+        rows = [_row(skill) for skill in self.measured.skills]
+        if self.measured.mean_token:
+            for row, skill in zip(rows, self.measured.mean_token.skills, strict=True):
+                row |= {f"mean_token_{name}": value for name, value in _of_probe(skill).items()}
+        return rows
 
     @property
     def sentences(self) -> list[str]:
         """Sentences on the skills that are seen, those that are not shown, and the width of the intervals."""
         measured = self.measured
-        seen = [skill.name for skill in measured.skills if skill.is_seen]
-        others = [skill.name for skill in measured.skills if not skill.is_seen]
-        sentences = [f"direction is seen of: {', '.join(seen) or 'no skill'} (above 50, after Holm's correction)"]
-        if others:
-            sentences.append(f"not shown for: {', '.join(others)}")
+        sentences = [
+            f"direction is seen of: {_listed(measured.skills, seen=True)} (above 50, after Holm's correction)",
+        ]
+        if not all(skill.is_seen for skill in measured.skills):
+            sentences.append(f"not shown for: {_listed(measured.skills, seen=False)}")
+        if measured.mean_token:
+            seen = _listed(measured.mean_token.skills, seen=True)
+            sentences.append(f"by the linear probe of the mean token direction is seen of: {seen}")
         sentences.append(
             f"{measured.rounds} pairs of a video and its reverse for each skill; every other pair tests the probe"
         )
@@ -76,7 +89,12 @@ class ModelProfile(Shown):
 
     def parts(self) -> Sequence[Part]:
         """Return the clips, a table with a line for each skill, and sentences."""
-        return [f"{self.name}: {self.clip}; read: {self.reads}", self._grid(), "\n".join(self.sentences)]
+        measured = self.measured
+        kind = "attentive probe of all frozen tokens" if measured.mean_token else "linear probe of frozen features"
+        grids = [_grid(kind, measured)]
+        if measured.mean_token:
+            grids.append(_grid("linear probe of the mean of these tokens", measured.mean_token))
+        return [f"{self.name}: {self.clip}; read: {self.reads}", *grids, "\n".join(self.sentences)]
 
     def _repr_html_(self) -> str:
         from lit_video.utils.figures import content_of
@@ -96,34 +114,46 @@ class ModelProfile(Shown):
             write_table(folder / "skills.csv", [list(rows[0]), *(list(row.values()) for row in rows)])
         return picture
 
-    def _grid(self) -> TextTable:
-        measured = self.measured
-        chance = 100 / len(measured.skills)
-        title = (
-            f"{measured.probe} probe of frozen features, % of test videos with 95 % intervals; chance: {chance:.1f} "
-            f"recognised, 50 direction; turns of {measured.steps} steps"
-        )
-        body = []
-        for skill in measured.skills:
-            bound = "-" if skill.sum_bound is None else f"{skill.sum_bound:.1f}"
-            seen = "yes" if skill.is_seen else ""
-            both = [_cell(skill.recognised), _cell(skill.direction)]
-            body.append([skill.name, skill.kind, *both, seen, "50.0", f"{skill.pixels.value:.1f}", bound])
-        both = [_cell(measured.recognised), _cell(measured.direction)]
-        body.append(["all", "", *both, "", "50.0", f"{measured.pixels_direction.value:.1f}", ""])
-        return TextTable(title, HEADER, body)
+
+def _listed(skills: "Sequence[SkillSeen]", *, seen: bool) -> str:
+    """Return the names of the skills whose direction is seen, or is not shown to be."""
+    return ", ".join(skill.name for skill in skills if skill.is_seen == seen) or "no skill"
+
+
+def _grid(kind: str, measured: "ProbeAccuracies") -> TextTable:
+    chance = 100 / len(measured.skills)
+    title = (
+        f"{kind}, % of test videos with 95 % intervals; chance: {chance:.1f} recognised, 50 direction; "
+        f"turns of {measured.steps} steps"
+    )
+    body = []
+    for skill in measured.skills:
+        bound = "-" if skill.sum_bound is None else f"{skill.sum_bound:.1f}"
+        seen = "yes" if skill.is_seen else ""
+        both = [_cell(skill.recognised), _cell(skill.direction)]
+        body.append([skill.name, skill.kind, *both, seen, "50.0", f"{skill.pixels.value:.1f}", bound])
+    both = [_cell(measured.recognised), _cell(measured.direction)]
+    body.append(["all", "", *both, "", "50.0", f"{measured.pixels_direction.value:.1f}", ""])
+    return TextTable(title, HEADER, body)
 
 
 def _cell(interval: "Interval") -> str:
     return f"{interval.value:.1f} [{interval.low:.0f}, {interval.high:.0f}]"
 
 
-def _row(skill: "SkillSeen") -> dict[str, Any]:
-    row: dict[str, Any] = {"skill": skill.name, "kind": skill.kind}
+def _of_probe(skill: "SkillSeen") -> dict[str, float]:
+    """Return what a probe tells of a skill: both accuracies with their intervals, and the p-value of the direction."""
+    numbers: dict[str, float] = {}
     for name, interval in (("recognised", skill.recognised), ("direction", skill.direction)):
-        row |= {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
-    return row | {
-        "p": skill.chance,
+        numbers |= {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
+    return numbers | {"p": skill.chance}
+
+
+def _row(skill: "SkillSeen") -> dict[str, Any]:
+    return {
+        "skill": skill.name,
+        "kind": skill.kind,
+        **_of_probe(skill),
         "one_frame": 50.0,
         "pixels": skill.pixels.value,
         "sum_bound": skill.sum_bound,

@@ -4,14 +4,14 @@ import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from lit_video.api.arguments import existing_path
+from lit_video.api.arguments import File, existing_path
 from lit_video.api.fit import Fitted, fit
 from lit_video.errors import RunFailed, RunStopped, UserError
-from lit_video.own_videos.experiment import Asked, refuse_other_plan, write_experiment
+from lit_video.own_videos.experiment import Asked, experiment_file, refuse_other_plan, write_experiment
 from lit_video.own_videos.finding import find_own_videos
 from lit_video.own_videos.schemes import TableRows, schemes_named
 from lit_video.settings.flags import UserSetting
-from lit_video.utils.files import TABLES, writing
+from lit_video.utils.files import TABLES, user_path, writing
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import find_start
@@ -19,40 +19,39 @@ from lit_video.weights.hub import find_start
 _logger = logging.getLogger(__name__)
 
 
-def plan_experiment(
-    place: Path, file: Path, asked: Asked, *, user_settings: Sequence[UserSetting], command: Sequence[str]
-) -> None:
-    """Plan and write the experiment, unless its file exists.
+def plan_experiment(videos: File, asked: Asked, *, output: File | None, user_settings: Sequence[UserSetting]) -> Path:
+    """Plan and write the experiment, unless its file exists; return the path of this YAML file.
 
     Args:
-        place: folder or table of the videos.
-        file: path of the experiment's YAML.
-        asked: the user's wishes.
+        videos: folder or table of the videos.
+        asked: the user's wishes; with schemes, they are compared.
+        output: folder to write; ``None`` for ``own/NAME``.
         user_settings: settings of every run, checked before the videos are looked into.
-        command: words of the command that makes this plan.
 
     Raises:
         UserError: the videos, the weights or a setting are wrong, or the existing plan is another one.
     """
+    compared = asked.schemes is not None
+    place = user_path(videos)
+    file = experiment_file(place, None if output is None else user_path(output), "_compare" if compared else "")
     if file.exists():
         news = refuse_other_plan(file, place, asked)
         if news:
             _logger.info(news)
         _logger.info(f"Going on with {file}; to plan anew, delete it.")
-        return
+        return file
 
     _refuse_no_videos(place)
-    compared = asked.schemes is not None
     names = asked.schemes if compared else asked.scheme
     schemes = {} if names is None else schemes_named(names)
     weights = asked.weights or "auto"
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
-    videos = find_own_videos(place)
+    listed = find_own_videos(place)
 
     from lit_video.own_videos.dividing import without_rare
 
-    without_rare(videos.videos)  # refuses too few videos before weights are downloaded
+    without_rare(listed.videos)  # refuses too few videos before weights are downloaded
 
     # imported after the checks above, because torch takes seconds
     from lit_video.own_videos.images import choose_start
@@ -72,8 +71,11 @@ def plan_experiment(
         folds=not compared,
         frozen=asked.frozen,
     )
-    listing = write_experiment(plan(videos, options), file, asked, command=command)
+    command = ["compare" if compared else "finetune", str(videos), *asked.flags]
+    command += [setting.flag for setting in user_settings]
+    listing = write_experiment(plan(listed, options), file, asked, command=command)
     _logger.info(f"wrote {file} (all settings, with reasons) and {listing}")
+    return file
 
 
 def _refuse_no_videos(place: Path) -> None:

@@ -12,7 +12,7 @@ from lit_video.api.compare import Compared, compare
 from lit_video.api.fit import fit
 from lit_video.api.model_profile import ModelProfile, profile_model
 from lit_video.api.report import report
-from lit_video.api.schemes import name_of_scheme, scheme_of
+from lit_video.api.schemes import function_in_file, name_of_scheme, scheme_of
 from lit_video.errors import OptionError, UserError
 from lit_video.schemes.built_in import KNOWN, OTHERS, built_in
 from lit_video.schemes.skills_table import PROFILE_SCALE, SKILLS_TABLE, nearest_first, unmeasured, write_skills_table
@@ -124,8 +124,8 @@ def profile(
         source: a scheme: a class, ``FILE.py``, ``FILE.py:CLASS``, ``MODULE.CLASS``, or the name of a built-in one. Or a
             model: a run's folder or checkpoint, ``hub:NAME``, ``torchvision:NAME``, ``timm:NAME`` (an image model,
             averaged over frames), a folder of transformers, an exported program, a model of :func:`lit_video.load`, a
-            module, or a function from normalised clips ``(b, 3, t, height, width)`` to features ``(b, d)`` or tokens
-            ``(b, n, d)``, which an attentive probe reads.
+            module, or a function, also as ``FILE.py:FUNCTION``, from normalised clips ``(b, 3, t, height, width)`` to
+            features ``(b, d)`` or tokens ``(b, n, d)``, which an attentive probe reads.
         seeds: seeds of a scheme's trainings; for a model one, of the videos and of random weights.
         output: folder to write; ``None`` for ``profile/NAME``.
         train: also train the scheme.
@@ -161,6 +161,8 @@ def profile(
         "random_weights": random_weights or None,
         "device": device,
     }
+    set_up_process()
+    source = function_in_file(source) or source
     if not is_scheme(source):
         of_scheme = {"train": None if train else train, "on": on, "settings": settings or None}
         _refuse(of_scheme, "is for a scheme, not for a trained model")
@@ -168,7 +170,6 @@ def profile(
         refuse_below("pairs", pairs, FEWEST_PAIRS)
         if len(chosen_seeds) > 1:
             raise OptionError("seeds", f"is {chosen_seeds}; a trained model takes one, of the videos")
-        set_up_process()
 
         from lit_video.probes.frozen import ModelOptions  # here, because importing torch takes seconds
 
@@ -194,7 +195,7 @@ def is_scheme(source: object) -> bool:
     if not isinstance(source, str | Path):
         return isinstance(source, type)
     text = str(source)
-    if text in KNOWN or ".py" in text:
+    if text in KNOWN or text.endswith(".py") or ".py:" in text:
         return True
     named = text.startswith(("hub:", "torchvision:", "timm:"))
     return not (named or "/" in text or user_path(text).exists())

@@ -23,6 +23,26 @@ def name_of_scheme(scheme: "str | Path | type[Scheme]") -> str:
     return importable(scheme) if isinstance(scheme, type) else str(scheme)
 
 
+def function_in_file(source: object) -> object | None:
+    """Return the function or module that a source ``FILE.py:NAME`` names; ``None`` for any other source, as a class.
+
+    Raises:
+        UserError: there is no such file, or its code fails.
+    """
+    path, _, name = str(source).rpartition(":")
+    if not isinstance(source, str | Path) or not path.endswith(".py"):
+        return None
+    existing_path(path, "no such file")
+
+    from lit_video.schemes.loading import module_of_file  # here, because importing torch takes seconds
+
+    try:
+        named = getattr(module_of_file(Path(path)), name, None)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    return named if callable(named) and not isinstance(named, type) else None
+
+
 def scheme_of(scheme: "str | Path | type[Scheme]") -> "tuple[str, Callable[..., Scheme]]":
     """Return a scheme's name for people, which also names folders, and its class.
 

@@ -98,12 +98,14 @@ def test(
 
 
 def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "TimeUse | None":
-    """Test once more in each order of ``data.test_orders``; ``seconds``: duration of a test.
+    """Test once more in each order of ``data.test_orders``, and a head on single frames; ``seconds``: of a test.
 
     Nothing is tested if the test's own frames are not as they are, or if a video may have several labels.
     """
+    from lit_video.engine.frame_features import FrameFeatures
     from lit_video.engine.predictions import tested_predictions
     from lit_video.tables.time_use import time_use
+    from lit_video.training.one_frame import frame_head
 
     data = cli.datamodule
     forward = tested_predictions(cli.model, data)
@@ -113,6 +115,8 @@ def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "Time
     orders = ", ".join(data.test_orders)
     tests = plural(len(data.test_orders), "more test")
     _logger.info(f"{tests}, with frames {orders}: about {len(data.test_orders) * seconds:.0f} s")
+    features = FrameFeatures()
+    cli.trainer.callbacks.append(features)  # type: ignore[attr-defined]
     changed: dict[str, list[Predictions]] = {}
     for order in data.test_orders:
         data.order = order
@@ -121,7 +125,8 @@ def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "Time
         if predictions:
             changed[order] = [predictions]
     data.order = "forward"
-    return time_use([forward], changed)
+    head = frame_head(cli.trainer, cli.model, data, checkpoint=checkpoint, features=features)
+    return time_use([forward], changed, [head] if head else [])
 
 
 def test_settings(

@@ -22,7 +22,7 @@ def add_arguments(parser: Parser) -> None:
         "torchvision:swin3d_t --random_weights",
     )
     text = "a scheme: FILE.py, FILE.py:CLASS, MODULE.CLASS, a built-in one; or a model: a run, hub:NAME, "
-    text += "torchvision:NAME, timm:NAME, a folder of transformers, an exported program"
+    text += "torchvision:NAME, timm:NAME, a folder of transformers, an exported program, FILE.py:FUNCTION"
     parser.add_argument("source", metavar="SCHEME|MODEL", help=text)
     add_output(parser, "DIR", otherwise="profile/NAME")
     add_shared(parser, "--seeds")

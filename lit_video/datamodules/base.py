@@ -274,6 +274,10 @@ class VideoDataModule(SeededClips):
         records = chain.from_iterable(self.records(split) for split in SPLITS)
         self._features.complete([*records], features_of)
 
+    def training_sample(self) -> Records:
+        """Return the training videos that a test takes if ``tested`` is ``train``: up to ``SOME``, always the same."""
+        return Records.of(some_of(self._expected("train"), SOME))
+
     def training_view(self) -> TrainingView:
         """Return the random crop and augmentation of a training clip."""
         return TrainingView(self.augmentation, self.image_size)
@@ -351,9 +355,7 @@ class VideoDataModule(SeededClips):
 
     def _views(self, split: Split, clips: int, crops: int) -> Any:
         """Load views of a split's videos; of the training split up to ``SOME`` videos."""
-        records: Sequence[VideoRecord] = self._expected(split)
-        if split == "train":
-            records = Records.of(some_of(records, SOME))
+        records = self.training_sample() if split == "train" else self._expected(split)
         dataset = self._dataset(records, self.view(crops), clips=clips, order=self.order)
         if not len(dataset):
             return []  # Lightning skips a stage without loaders

@@ -3,8 +3,8 @@
 import logging
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from itertools import chain
 from typing import Any, Literal
@@ -208,12 +208,18 @@ class VideoClassifier(LightningModule):
 
     def forward_features(self, clip: Tensor) -> Tensor:
         """Return the features ``(b, num_features)`` of normalised clips: the linear classifier's input."""
+        with self.features_of_calls() as features:
+            self(clip)
+        return features[0]
+
+    @contextmanager
+    def features_of_calls(self) -> Iterator[list[Tensor]]:
+        """Collect the features ``(b, num_features)`` of every call in a block, see :meth:`forward_features`."""
         # compiled code ignores the hook that collects the inputs
         compiling = torch.compiler.is_compiling()
         eager = nullcontext() if compiling else torch.compiler.set_stance("force_eager")
         with eager, head_inputs(self._plain_network) as inputs:
-            self(clip)
-        return inputs[0]
+            yield inputs
 
     def forward_head(self, features: Tensor) -> Tensor:
         """Return the logits ``(b, classes)`` of features ``(b, num_features)``: the linear classifier alone."""

@@ -7,19 +7,16 @@ where features tell nothing, its accuracies vary 1.28 times as much as those of 
 intervals would be wrong.)
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lit_video.probes.linear import HELD_OUT, FeatureArray, best_strength, coordinates, fit_logistic, log_loss
+
 FEWEST_ROUNDS = 4
-HELD_OUT = 3  # one in three training rounds is held out to choose the penalty
-STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # inverses of the penalty, the strongest penalty first
-SOLVER_STEPS = 1000  # steps of the solver
-FeatureArray = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
@@ -48,35 +45,22 @@ def is_tested(rounds: int) -> Bools:
 
 
 def _scaled(features: FeatureArray, trained: Bools) -> FeatureArray:
-    """Standardise by the training videos; if there are fewer videos than features, reduce to a coordinate a video.
-
-    The reduction keeps the inner products of the videos, and with them every penalised linear classifier.
-    """
-    from sklearn.preprocessing import StandardScaler  # imported late: it takes a second
-
+    """Return coordinates ``(rounds, skills, 2, width)`` for a linear classifier, scaled by the training rounds."""
     shape = features.shape
-    flat = features.reshape(-1, shape[-1])
-    width = shape[-1]
-    scaler = StandardScaler().fit(features[trained].reshape(-1, width))
-    scaled = scaler.transform(flat)
-    if len(scaled) < width:
-        squares, axes = np.linalg.eigh(scaled @ scaled.T)
-        scaled = axes * np.sqrt(squares.clip(min=0))
-    return scaled.reshape(*shape[:-1], -1)
+    is_trained = np.broadcast_to(trained[:, None, None], shape[:-1])
+    return coordinates(_rows(features), is_trained.reshape(-1)).reshape(*shape[:-1], -1)
 
 
 def _recognised(trained: FeatureArray, tested: FeatureArray) -> Bools:
     """Return whether the skill of each tested video is named; arguments ``(rounds, skills, 2, width)``."""
 
     def loss(fitted: FeatureArray, held_out: FeatureArray, strength: float) -> float:
-        model = _fit(_rows(fitted), _skill_of(fitted), strength)
-        scores = model.predict_log_proba(_rows(held_out))
-        labels = _skill_of(held_out)
-        return -float(scores[np.arange(len(labels)), labels].sum())
+        model = fit_logistic(_rows(fitted), _skill_of(fitted), strength)
+        return log_loss(model, _rows(held_out), _skill_of(held_out))
 
     if trained.shape[1] == 1:
         return np.ones(tested.shape[:-1], np.bool_)
-    model = _fit(_rows(trained), _skill_of(trained), _strength(trained, loss))
+    model = fit_logistic(_rows(trained), _skill_of(trained), _strength(trained, loss))
     hits: Bools = model.predict(_rows(tested)) == _skill_of(tested)
     return hits.reshape(tested.shape[:-1])
 
@@ -87,34 +71,23 @@ def _directed(trained: FeatureArray, tested: FeatureArray) -> Bools:
     def loss(fitted: FeatureArray, held_out: FeatureArray, strength: float) -> float:
         total = 0.0
         for number in range(fitted.shape[1]):
-            model = _fit(_rows(fitted[:, number]), _way_of(fitted[:, number]), strength)
-            scores = model.predict_log_proba(_rows(held_out[:, number]))
-            labels = _way_of(held_out[:, number])
-            total -= float(scores[np.arange(len(labels)), labels].sum())
+            model = fit_logistic(_rows(fitted[:, number]), _way_of(fitted[:, number]), strength)
+            total += log_loss(model, _rows(held_out[:, number]), _way_of(held_out[:, number]))
         return total
 
     strength = _strength(trained, loss)
     hits = np.zeros(tested.shape[:-1], np.bool_)
     for number in range(trained.shape[1]):
-        model = _fit(_rows(trained[:, number]), _way_of(trained[:, number]), strength)
+        model = fit_logistic(_rows(trained[:, number]), _way_of(trained[:, number]), strength)
         right = model.predict(_rows(tested[:, number])) == _way_of(tested[:, number])
         hits[:, number] = right.reshape(-1, 2)
     return hits
 
 
 def _strength(trained: FeatureArray, loss: Callable[[FeatureArray, FeatureArray, float], float]) -> float:
-    """Return the strength with the lowest loss on the held-out training rounds; ties go to the stronger penalty."""
+    """Return the strength with the lowest loss on the held-out training rounds."""
     held_out = np.arange(len(trained)) % HELD_OUT == 0
-    losses = [loss(trained[~held_out], trained[held_out], strength) for strength in STRENGTHS]
-    return STRENGTHS[int(np.argmin(losses))]
-
-
-def _fit(x: FeatureArray, labels: NDArray[np.intp], strength: float) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a weak penalty may need more steps; the held-out rounds judge it
-        return LogisticRegression(C=strength, max_iter=SOLVER_STEPS).fit(x, labels)
+    return best_strength(partial(loss, trained[~held_out], trained[held_out]))
 
 
 def _rows(x: FeatureArray) -> FeatureArray:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,8 @@ from lit_video.probes.heads import Bools, ProbeHits, linear_hits
 from lit_video.probes.kept import KeptFeatures
 from lit_video.probes.videos import ProbeVideos
 from lit_video.tables.statistics import LEVEL, Interval, accuracy_interval, chance_of_share, holm_adjusted
+
+TOKEN_AXES = 5  # rounds, skills, directions, tokens, width
 
 _logger = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ class ProbeAccuracies:
     probe: str  # linear or attentive
     resolution: str  # in words
     folder: Path  # kept features
+    mean_token: "ProbeAccuracies | None" = None  # beside an attentive probe: a linear probe of the mean token
 
 
 def probe_skills(
@@ -76,21 +79,28 @@ def probe_skills(
         kept.complete(missing)
 
     features = kept.read(rounds)
-    has_tokens = features.features.ndim == 5
-    probe = attentive_hits if has_tokens else linear_hits
-    hits = probe(features.features)
     pixels = linear_hits(features.small_frames)
-    return ProbeAccuracies(
-        _by_skill(videos, hits, pixels),
-        recognised=_share(hits.recognised),
-        direction=_share(hits.direction),
-        pixels_recognised=_share(pixels.recognised),
-        pixels_direction=_share(pixels.direction),
-        rounds=rounds,
-        steps=videos.steps,
-        probe="attentive" if has_tokens else "linear",
-        resolution=resolved(rounds, seconds_of_round),
-        folder=kept.folder,
+
+    def accuracies(hits: ProbeHits, probe: str) -> ProbeAccuracies:
+        return ProbeAccuracies(
+            _by_skill(videos, hits, pixels),
+            recognised=_share(hits.recognised),
+            direction=_share(hits.direction),
+            pixels_recognised=_share(pixels.recognised),
+            pixels_direction=_share(pixels.direction),
+            rounds=rounds,
+            steps=videos.steps,
+            probe=probe,
+            resolution=resolved(rounds, seconds_of_round),
+            folder=kept.folder,
+        )
+
+    if features.features.ndim != TOKEN_AXES:
+        return accuracies(linear_hits(features.features), "linear")
+    mean_token = features.features.mean(axis=-2, dtype=np.float64)
+    return replace(
+        accuracies(attentive_hits(features.features), "attentive"),
+        mean_token=accuracies(linear_hits(mean_token), "linear"),
     )
 
 

@@ -61,6 +61,12 @@ def seed_of(run_dir: Path) -> int | None:
     return int(match[1]) if match else None
 
 
+def update_record(run_dir: Path, **parts: Any) -> None:
+    """Replace parts of a run's record atomically; ``None`` removes a part."""
+    content = read_record(run_dir).with_parts(**parts).plain()
+    write_atomically(run_dir / RUN, json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
 def read_record(run_dir: Path) -> Record:
     """Return the record of a run; without parts if there is none.
 
@@ -68,12 +74,6 @@ def read_record(run_dir: Path) -> Record:
         UserError: the record is damaged, or of another version.
     """
     return read_whole(run_dir / RUN, lambda: Record.of_json(run_file(run_dir, RUN)), DELETE_IT) or Record()
-
-
-def update_record(run_dir: Path, **parts: Any) -> None:
-    """Replace parts of a run's record atomically; ``None`` removes a part."""
-    content = read_record(run_dir).with_parts(**parts).plain()
-    write_atomically(run_dir / RUN, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
 def has_result(run_dir: Path) -> bool:

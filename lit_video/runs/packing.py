@@ -17,7 +17,7 @@ from lit_video.runs.folder import RUN, read_record, run_file, run_folders
 from lit_video.runs.packs import PackedFiles, most_unpacked, pack_of, packed_runs
 from lit_video.runs.predictions import (
     FILE,
-    ORDERS,
+    FURTHER_TESTS,
     file_of_order,
     packed_predictions,
     read_order,
@@ -89,7 +89,7 @@ def _files(run_dir: Path) -> PackedFiles:
     predictions = read_predictions(run_dir, run.result if run else None)
     if predictions:
         files[FILE] = packed_predictions(predictions)
-    for order in ORDERS:
+    for order in FURTHER_TESTS:
         of_order = read_order(run_dir, run.result, order) if run else None
         if of_order:
             files[file_of_order(order)] = packed_predictions(of_order)

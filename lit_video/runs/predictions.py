@@ -6,7 +6,8 @@ classes come in pairs that differ in direction alone, ``opposite`` has each clas
 the independent draws among the videos, and ``draw_kind`` is a noun for one, such as person; neither is stored if each
 video is a draw of its own.
 
-Tests with the frames in another order have a file each, such as ``predictions_reversed.npz``, in the form of packs.
+Tests with the frames in another order have a file each, such as ``predictions_reversed.npz``, in the form of packs; so
+has a linear head on single frames, ``predictions_one_frame.npz``.
 """
 
 import io
@@ -25,6 +26,8 @@ from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
 
 FILE = "predictions.npz"
 ORDERS = ("reversed", "shuffled", "static")  # orders of a clip's frames for further tests, see data.test_orders
+ONE_FRAME = "one_frame"  # a linear head on one frame's features, see lit_video.training.one_frame
+FURTHER_TESTS = (*ORDERS, ONE_FRAME)  # tests of a run after the first, each with predictions of its own
 TOP1 = "test/video_top1"
 DIRECTION = "test/direction"  # accuracy of the direction if the skill is known: the larger of the skill's two logits
 RECOGNISED = "test/recognised"  # accuracy of the skill, in either direction
@@ -262,7 +265,7 @@ def _npz(
 
 
 def file_of_order(order: str) -> str:
-    """Return the name of the file with the predictions of a test whose clips have their frames in another order."""
+    """Return the name of the file with the predictions of one of ``FURTHER_TESTS``."""
     return f"predictions_{order}.npz"
 
 
@@ -273,7 +276,7 @@ def read_predictions(run_dir: Path, result: RunResult | None = None) -> Predicti
 
 
 def read_order(run_dir: Path, result: RunResult, order: str) -> Predictions | None:
-    """Read the predictions of a run's test with the frames in another order, such as ``reversed``.
+    """Read the predictions of one of ``FURTHER_TESTS``, such as that with ``reversed`` frames.
 
     Returns:
         The predictions; ``None`` if the result has no such test, or its predictions were not kept.

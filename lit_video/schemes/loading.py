@@ -46,7 +46,7 @@ def import_class(text: str, setting: str) -> str:
     noun, base = KINDS[setting]
     path, _, name = text.rpartition(":") if ".py:" in text else (text, "", "")
     if path.endswith(".py"):
-        module = _module_of(Path(path))
+        module = module_of_file(Path(path))
     else:
         path, _, name = text.rpartition(".")
         try:
@@ -74,7 +74,7 @@ def import_code(text: str) -> str:
                 return import_class(text, setting)
         raise ValueError(f"{text}: no class that a model takes is found; give FILE.py")
 
-    module = _module_of(Path(path))
+    module = module_of_file(Path(path))
     if not any(_classes_of(module, base) for _, base in KINDS.values()):
         nouns = ", ".join(noun for noun, _ in KINDS.values())
         raise ValueError(f"{text} holds no class that a model takes: {nouns} (docs/adding.md)")
@@ -125,7 +125,12 @@ def _classes_of(module: ModuleType, base: type) -> dict[str, type]:
     return classes
 
 
-def _module_of(path: Path) -> ModuleType:
+def module_of_file(path: Path) -> ModuleType:
+    """Import a user's file as the module of its name, which runs its code.
+
+    Raises:
+        ValueError: there is no such file, its name is another module's, or its code fails.
+    """
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
 

@@ -13,9 +13,10 @@ from lit_video.settings.flat import flatten
 from lit_video.settings.nested import short_key
 from lit_video.tables.reading import settings_in_files
 from lit_video.tables.table import MERGED_KEY, Row, Table, holds
-from lit_video.utils.yaml_files import find_config, read_yaml
+from lit_video.utils.yaml_files import EXPERIMENTS, find_config, read_yaml
 
-SHARED_FOLDERS = {"parts", "scale"}  # folders of files for many tables, over which rows are meant to win
+# folders of files for many tables, over which rows are meant to win: beside the table, or of this package
+SHARED_FOLDERS = {"parts", "scale"}
 _GROUPS = {"model", "data"}  # a row's own class of these keeps those of the file's settings that it has too
 
 
@@ -25,7 +26,8 @@ def refuse_lost(
     """Refuse a setting of a user's own file if a row sets another value, because rows win over files.
 
     Files of a scale are exempt, because rows are meant to adapt them: files with ``recipes``, in a folder ``scale`` or
-    ``parts``, or named in ``at`` of the table or a row. So are settings in ``user_settings``, which win over rows.
+    ``parts`` beside the table or of this package, or named in ``at`` of the table or a row. So are settings in
+    ``user_settings``, which win over rows.
     """
     files = list(map(find_config, configs))
     own = [path for path in files[files.index(table.path) + 1 :] if not _is_scale(path, table)]
@@ -48,13 +50,19 @@ def refuse_lost(
 def _is_scale(path: Path, table: Table) -> bool:
     """Return whether a file belongs to a scale: it is for many tables, or rows adapt it by ``at``."""
     content = read_yaml(path)
-    if "recipes" in content or path.resolve().parent.name in SHARED_FOLDERS:
+    if "recipes" in content or _is_shared(path, table):
         return True
 
     section = read_yaml(table.path).get("table") or {}
     rows = (section.get("rows") or {}).values()
     adapted = [name for part in (section, *filter(None, rows)) for name in part.get("at") or {}]
     return any(f"{name}-".startswith(f"{path.stem}-") for name in adapted)
+
+
+def _is_shared(path: Path, table: Table) -> bool:
+    """Return whether a file is in a folder for many tables; a user's own folder may have such a name, too."""
+    folder = path.resolve().parent
+    return folder.name in SHARED_FOLDERS and folder.parent in {table.path.resolve().parent, EXPERIMENTS}
 
 
 def _settings(path: Path) -> dict[str, Any]:

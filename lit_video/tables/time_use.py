@@ -1,7 +1,8 @@
 """Use of time by a trained model: what it loses when frames are reversed or shuffled, or one frame is repeated.
 
 All orders are tested on the same videos, so each loss is a paired difference, with an interval over draws. The
-sentences claim no more than the intervals show.
+sentences claim no more than the intervals show. Beside them stands a linear head on single frames of the model. It
+tells how far single frames go if they are learned: the model itself never saw a clip of one repeated frame.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,14 @@ from numpy.typing import NDArray
 
 from lit_video.errors import UserError
 from lit_video.runs.finished import FinishedRun
-from lit_video.runs.predictions import ORDERS, Predictions, file_of_order, read_order, read_predictions
+from lit_video.runs.predictions import (
+    ONE_FRAME,
+    ORDERS,
+    Predictions,
+    file_of_order,
+    read_order,
+    read_predictions,
+)
 from lit_video.tables.statistics import Hits, Interval, cautious_difference, paired_difference
 from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
 from lit_video.utils.text import plural, these
@@ -101,6 +109,15 @@ class OrderTest:
 
 
 @dataclass(frozen=True)
+class HeadTest:
+    """Test of a linear head on single frames of a model, beside the test of the model."""
+
+    accuracy: Interval  # percent
+    lead: Interval  # points by which the model is better than the head
+    on_others: Interval | None  # interval of the lead over draws, as in :class:`OrderTest`
+
+
+@dataclass(frozen=True)
 class TimeUse:
     """Use of time by a model, from its tests with frames in other orders."""
 
@@ -108,8 +125,9 @@ class TimeUse:
     is_better: bool  # better for certain than the most frequent class for all videos
     videos: int
     draws: str  # draws of the test in words, such as "13 persons"
-    these: str  # the same as in "on videos of these 13 persons"
+    these: str  # draws of the test with a pronoun, such as "these 13 persons"
     orders: Mapping[str, OrderTest]
+    head: HeadTest | None = None  # a head on single frames; None if it was left out
 
     @property
     def uses(self) -> Use:
@@ -131,14 +149,15 @@ class TimeUse:
     def sentences(self) -> list[str]:
         """Use of time, cost of each order, and the classes that lose most, in words."""
         lines = [f"Does time matter to this model? {self._conclusion()}."]
+        of_head = [self._reached(self.head)] if self.head else []
         if self.uses == "weak":
-            return lines
+            return [*lines, *of_head]
 
         costs = "; ".join(self._cost(test) for test in self.orders.values())
         line = f"With the frames as they are {self.accuracy:.1f} % are right; {costs}"
         if not all(test.is_for_these for test in self.orders.values()):
             line += f"; 95 % intervals over {self.draws}"
-        lines.append(line)
+        lines += [line, *of_head]
         decisive = self.decisive
         if decisive:
             lost = [_class_in_words(loss) for loss in decisive.classes[:CLASSES_NAMED] if loss.lost > 0]
@@ -165,6 +184,26 @@ class TimeUse:
             text += f", on videos of {self.these}"
         return text
 
+    def _reached(self, head: HeadTest) -> str:
+        """Say how far a head on single frames goes, and how much better the model is, with the interval in points."""
+        reached = head.accuracy
+        lead = head.lead
+        line = f"A linear head on single frames of this model reaches {reached.value:.1f} %"
+        line += f", {reached.low:.0f} to {reached.high:.0f}"
+        if lead.low > 0:
+            line += f"; the model is better by {lead.value:.0f} points, {lead.low:.0f} to {lead.high:.0f}"
+        elif lead.high < 0:
+            line += f"; the model is worse by {-lead.value:.0f} points, {-lead.high:.0f} to {-lead.low:.0f}"
+        else:
+            worse = f"from {-lead.low:.0f} points worse to {lead.high:.0f} better are possible"
+            line += f"; neither is better for certain, the model {worse}"
+        if head.on_others is None:
+            return f"{line}; 95 % intervals over {self.draws}"
+        line += f"; 95 % intervals for videos of {self.these}"
+        if head.on_others.bounded:
+            line += f"; on others the model is better by {head.on_others.low:.0f} to {head.on_others.high:.0f} points"
+        return line
+
     def _cost(self, test: OrderTest) -> str:
         """Say what an order costs, with the interval of the loss in points."""
         loss = test.loss
@@ -181,18 +220,21 @@ class TimeUse:
         return f"with {FRAME_ORDERS[test.order]} {test.accuracy:.1f} % ({cost})"
 
 
-def time_use(forward: Sequence[Predictions], changed: Mapping[str, Sequence[Predictions]]) -> TimeUse | None:
+def time_use(
+    forward: Sequence[Predictions], changed: Mapping[str, Sequence[Predictions]], head: Sequence[Predictions] = ()
+) -> TimeUse | None:
     """Compare tests of the same videos with their frames in other orders.
 
     Args:
         forward: predictions with the frames as they are, by seed.
         changed: predictions with the frames in other orders, by order and seed; only ``ORDERS`` are used.
+        head: predictions of a head on single frames, by seed; empty if it was left out.
 
     Returns:
         Use of time; ``None`` without another order, or without a video that is in all tests.
     """
     tests = {order: changed[order] for order in ORDERS if changed.get(order)}
-    all_tests = [predictions for seeds in (forward, *tests.values()) for predictions in seeds]
+    all_tests = [predictions for seeds in (forward, *tests.values(), head) for predictions in seeds]
     videos = reduce(np.intersect1d, [predictions.video for predictions in all_tests])
     if not tests or not len(videos):
         return None
@@ -224,7 +266,20 @@ def time_use(forward: Sequence[Predictions], changed: Mapping[str, Sequence[Pred
         draws=plural(count, noun),
         these=these(count, noun),
         orders=orders,
+        head=_head_test(hits, [predictions.of(videos) for predictions in head], first, groups) if head else None,
     )
+
+
+def _head_test(
+    model: Hits, heads: Sequence[Predictions], first: Predictions, groups: NDArray[np.integer] | None
+) -> HeadTest:
+    """Compare the hits of a model, by seed, with a head on single frames of each seed's model."""
+    _refuse_other_labels(first, heads, ONE_FRAME)
+    hits = [predictions.hits() for predictions in heads]
+    lead, on_others = _difference(model, hits, groups)
+    of_no_video = [np.zeros(len(first.video), bool)]
+    accuracy = cautious_difference(hits, of_no_video, groups=groups if on_others is None else None)
+    return HeadTest(accuracy, lead, on_others)
 
 
 def read_time_use(runs: Sequence[FinishedRun]) -> TimeUse | None:
@@ -233,18 +288,20 @@ def read_time_use(runs: Sequence[FinishedRun]) -> TimeUse | None:
     Raises:
         UserError: a file of predictions is damaged, or belongs to another test.
     """
-    changed: dict[str, list[Predictions]] = {}
-    for order in ORDERS:
-        seeds = [read_order(run.folder, run.result, order) for run in runs]
-        tests = [predictions for predictions in seeds if predictions]
-        if tests and len(tests) == len(runs):
-            changed[order] = tests
-    if not changed:
+    changed = {order: _of_all_seeds(runs, order) for order in ORDERS}
+    if not any(changed.values()):
         return None
 
     forward = [read_predictions(run.folder, run.result) for run in runs]
     kept = [predictions for predictions in forward if predictions]
-    return time_use(kept, changed) if len(kept) == len(runs) else None
+    return time_use(kept, changed, _of_all_seeds(runs, ONE_FRAME)) if len(kept) == len(runs) else None
+
+
+def _of_all_seeds(runs: Sequence[FinishedRun], test: str) -> list[Predictions]:
+    """Return the predictions of a further test by seed; none unless all seeds have them."""
+    seeds = [read_order(run.folder, run.result, test) for run in runs]
+    kept = [predictions for predictions in seeds if predictions]
+    return kept if len(kept) == len(runs) else []
 
 
 def _accuracy(hits: Hits) -> float:

@@ -14,15 +14,6 @@ from lit_video.training.request import Run
 from lit_video.training.trainer import as_list
 
 
-def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
-    """Build data set and model of a row, by default on the meta device."""
-    request = run.request
-    user_settings = [(setting.key, setting.value) for setting in request.user_settings]
-    refuse_ignored(request.configs, [*run.row.settings.items(), *user_settings], run.origin(), seed=run.seed)
-    with user_errors(run.origin):
-        return build(run.settings)
-
-
 def checked_row(run: Run) -> CheckCLI:
     """Build data set and model of a row on the meta device; check starting weights, data and trainer."""
     cli = build_row(run)
@@ -40,6 +31,15 @@ def checked_row(run: Run) -> CheckCLI:
         refuse_copies(cli.datamodule)
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli
+
+
+def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
+    """Build data set and model of a row, by default on the meta device."""
+    request = run.request
+    user_settings = [(setting.key, setting.value) for setting in request.user_settings]
+    refuse_ignored(request.configs, [*run.row.settings.items(), *user_settings], run.origin(), seed=run.seed)
+    with user_errors(run.origin):
+        return build(run.settings)
 
 
 def refuse_tested(run: Run, cli: CheckCLI) -> None:

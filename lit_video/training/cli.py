@@ -16,7 +16,7 @@ from lightning.pytorch.utilities import rank_zero_only
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.engine.progress import ReportBroken
-from lit_video.errors import UserError, one_line
+from lit_video.errors import UserError, one_line, raised_by
 from lit_video.modules import VideoClassifier
 from lit_video.schemes.loading import import_named
 from lit_video.settings.effects import OWN_CODE, RUN_KEYS
@@ -178,7 +178,7 @@ def user_errors(where: Callable[[str], str]) -> Iterator[None]:
     except MisconfigurationException as error:  # from the trainer, for instance without a GPU
         raise UserError(f"{where('trainer')}: trainer: {one_line(error)}") from error
     except (ArgumentError, ValueError, TypeError) as error:
-        if isinstance(error, TypeError) and "lit_video" not in str(error):
+        if isinstance(error, TypeError) and raised_by(error) != "jsonargparse":  # a fault of the program
             raise
         key, reason = explain(str(error))
         raise UserError(": ".join(filter(None, (where(key), key, reason)))) from error

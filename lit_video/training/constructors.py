@@ -37,16 +37,25 @@ def arguments_of(name: str) -> dict[str, Any] | None:
     if kind is None:
         return None
 
+    types, takes_any = types_of_constructor(kind)
+    return None if takes_any else types
+
+
+def types_of_constructor(kind: type) -> tuple[dict[str, Any], bool]:
+    """Return the types of a class's arguments, with the metadata of ``Annotated``, and whether it takes any others.
+
+    While a constructor takes further arguments by name, it passes them on to the class that its own extends.
+    """
     types: dict[str, Any] = {}
     for constructor in _constructors(kind):
-        hints = get_type_hints(constructor)
+        hints = get_type_hints(constructor, include_extras=True)
         parameters = inspect.signature(constructor).parameters.values()
         for parameter in parameters:
             if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 types.setdefault(parameter.name, hints.get(parameter.name))
         if all(parameter.kind != parameter.VAR_KEYWORD for parameter in parameters):
-            return types
-    return None
+            return types, False
+    return types, True
 
 
 def find_class(name: str) -> type | None:

@@ -15,7 +15,7 @@ from lit_video.modules.metrics import informative
 from lit_video.runs.folder import read_record, update_record
 from lit_video.runs.identity import Identity
 from lit_video.runs.predictions import (
-    ORDERS,
+    FURTHER_TESTS,
     Draws,
     Logits,
     Predictions,
@@ -106,9 +106,9 @@ def draws_of_folds(folds: Sequence[Path]) -> Draws | None:
 
 
 def _take_orders(run_dir: Path, folds: Mapping[str, Path]) -> dict[str, float]:
-    """Write the folds' tests with frames in other orders into the run trained on all videos; return its accuracies."""
+    """Write the folds' further tests into the run trained on all videos; return its accuracies."""
     metrics = {}
-    for order in ORDERS:
+    for order in FURTHER_TESTS:
         parts = []
         for folder in folds.values():
             forward = read_predictions(folder)

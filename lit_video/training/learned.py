@@ -19,7 +19,7 @@ def learned(trainer: Trainer, model: VideoClassifier, data: VideoDataModule, *, 
     with the views and the order of frames of the test; so the number differs from ``train/clip_top1`` in the curve.
     This test is not part of the training time. A data set with a test loader of its own has no such number.
     """
-    if type(data).test_dataloader is not VideoDataModule.test_dataloader:
+    if not tests_training_videos(data):
         return {}
 
     data.tested = "train"
@@ -30,3 +30,8 @@ def learned(trainer: Trainer, model: VideoClassifier, data: VideoDataModule, *, 
 
     metrics = metrics_of(trainer, "test/")
     return {TRAINED: metrics[TESTED]} if TESTED in metrics else {}
+
+
+def tests_training_videos(data: VideoDataModule) -> bool:
+    """Return whether a data set's test takes training videos if ``tested`` is ``train``: one of its own may not."""
+    return type(data).test_dataloader is VideoDataModule.test_dataloader

@@ -8,14 +8,20 @@ from lightning.pytorch.callbacks import WeightAveraging
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.engine.finite import metrics_of, refuse_not_finite
+from lit_video.runs.predictions import ONE_FRAME, file_of_order, packed_predictions
 from lit_video.schemes.reach import reach
 from lit_video.training.learned import learned
 from lit_video.training.needs import needs
+from lit_video.training.one_frame import frame_head
 from lit_video.training.trainer import RunCLI
+from lit_video.utils.files import write_bytes
 
 
 def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
-    """Test a checkpoint, then once more for each order of frames in ``test_orders``; refuse non-finite metrics."""
+    """Test a checkpoint, then once more for each order of frames in ``test_orders``; refuse non-finite metrics.
+
+    With one repeated frame among the orders, a head on single frames is trained and tested as well.
+    """
     for callback in cli.trainer.callbacks:  # type: ignore[attr-defined]
         if isinstance(callback, WeightAveraging):  # test the checkpoint's averaged weights
             callback.on_load_checkpoint = lambda *args: None  # type: ignore[method-assign]
@@ -27,6 +33,7 @@ def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
         for key, value in _tested(cli, checkpoint).items():
             metrics[f"{order}/{key.removeprefix('test/')}"] = value
         metrics.pop(f"{order}/videos", None)
+    metrics |= _head_tested(cli, checkpoint)
     refuse_not_finite(metrics, f"test of {checkpoint}")
     return metrics
 
@@ -34,6 +41,16 @@ def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
 def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
     return metrics_of(cli.trainer, "test/") | cli.predictions.accuracies(cli.datamodule)
+
+
+def _head_tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
+    """Test a head on single frames, if these were tested, and write its predictions; return its accuracy."""
+    head = frame_head(cli.trainer, cli.model, cli.datamodule, checkpoint=checkpoint, features=cli.frame_features)
+    if head is None:
+        return {}
+    if cli.trainer.is_global_zero:
+        write_bytes(cli.run_dir / file_of_order(ONE_FRAME), packed_predictions(head))
+    return {f"{ONE_FRAME}/video_top1": 100 * float(head.hits().mean())}
 
 
 @dataclass(frozen=True)

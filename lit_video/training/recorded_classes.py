@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from lit_video.errors import UserError
 from lit_video.settings.nested import ARGUMENTS, CLASS
-from lit_video.training.constructors import find_class
+from lit_video.training.constructors import find_class, types_of_constructor
 from lit_video.utils.arguments import fits, types_of
 
 NO_DATA = {CLASS, ARGUMENTS, "__path__"}  # keys by which the parser would take a mapping for a class or a file
@@ -42,7 +42,7 @@ class TrustedPackages:
         if not isinstance(arguments, Mapping):
             raise UserError(f"{key}: its arguments are {arguments!r}, expected names with values")
 
-        types = _types_of_constructor(kind)
+        types, _ = types_of_constructor(kind)
         for name, argument in arguments.items():
             if name not in types:
                 raise UserError(f"{key}: {kind.__name__} has no argument {name}")
@@ -82,18 +82,6 @@ class TrustedPackages:
                 self._check_value(field, types[name], f"{key}.{name}")
             return
         self.check_class(value, classes[0], key)
-
-
-def _types_of_constructor(kind: type) -> dict[str, Any]:
-    """Return the types of all arguments that a class takes, and passes on to the classes that it extends."""
-    types: dict[str, Any] = {}
-    for base in kind.__mro__:
-        constructor = vars(base).get("__init__")
-        if inspect.isfunction(constructor):
-            hints = get_type_hints(constructor, include_extras=True)
-            for name in inspect.signature(constructor).parameters:
-                types.setdefault(name, hints.get(name))
-    return types
 
 
 def _members(kind: Any) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from lit_video.engine.checkpoint_file import CheckpointFile
 from lit_video.engine.checkpoints import Checkpoints
 from lit_video.engine.curve import Curve
 from lit_video.engine.finite import RequireFinite
+from lit_video.engine.frame_features import FrameFeatures
 from lit_video.engine.global_batch import GlobalBatch, accumulation
 from lit_video.engine.predictions import SavePredictions
 from lit_video.engine.progress import Progress, ReportBroken
@@ -41,6 +42,7 @@ class RunCLI(VideoCLI):
         self.logger: RowLogger | None = None
         self.file = CheckpointFile()
         self.predictions = SavePredictions(run.folder, f"{run.row.label}, seed {run.seed}")
+        self.frame_features = FrameFeatures()
         super().__init__(run.settings)
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
@@ -116,7 +118,8 @@ class RunCLI(VideoCLI):
         if settings.fast_dev_run:
             callbacks.append(Progress(self.run.label))
         else:
-            callbacks += [Curve(self.run_dir), self.predictions, Progress(self.run.label, self.run_dir)]
+            callbacks += [Curve(self.run_dir), self.predictions, self.frame_features]
+            callbacks.append(Progress(self.run.label, self.run_dir))
 
         callbacks += [ExactResumption(), *self._guards()]
         callbacks.append(TrackRow(self.logger, settings.log_every_n_steps))

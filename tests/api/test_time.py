@@ -56,6 +56,11 @@ def test_a_finetuned_model_and_its_test_say_what_it_uses(kind, tmp_path, monkeyp
         assert test.loss.value == pytest.approx(metrics["test/video_top1"] - test.accuracy, abs=1e-3)
         assert (tested.run / file_of_order(order)).is_file()
 
+    head = use.head.accuracy
+    assert head.value == pytest.approx(metrics["one_frame/video_top1"], abs=1e-3)
+    assert head.value > 90 if kind == "colour" else head.value < 70
+    assert (use.head.lead.low > 0) == (kind == "direction")
+
     page = tested.page.read_text()
     for sentence in use.sentences:
         assert sentence in str(tested) and sentence in page.replace("&#39;", "'") and sentence in model_card(tested.run)
@@ -67,4 +72,5 @@ def test_a_finetuned_model_and_its_test_say_what_it_uses(kind, tmp_path, monkeyp
     again = lit_video.test(tested.run)
     assert again.time.uses == use.uses and use.sentences[0] in str(again)
     assert again.time.orders["reversed"].accuracy == use.orders["reversed"].accuracy
+    assert again.time.head == use.head
     assert lit_video.test(tested.run, settings={"data.order": "reversed"}).time is None

@@ -17,7 +17,7 @@ import torch
 from benchmarks.faults import cells as module
 from benchmarks.faults import runs
 from benchmarks.faults.cells import Cell, Injection, read_outcome, run_cell, wrong_words
-from benchmarks.faults.faults import flip, trap
+from benchmarks.faults.faults import _runs_package, flip, trap
 from benchmarks.faults.page import found, page
 from benchmarks.faults.runs import Setting
 from benchmarks.soak import cells, main, name_of, plan
@@ -202,3 +202,17 @@ def test_a_soak_that_ends_early_leaves_out_no_kind(monkeypatch):
     first = [injection for cell in matrix[: len(matrix) // 2] for injection in cell.injections]
     phases = {injection.phase for injection in first if injection.delay}
     assert phases == {"validation", "after validation"} and any(not injection.delay for injection in first)
+
+
+@pytest.mark.parametrize(
+    ("command", "is_run"),
+    [
+        ("python -m lit_video fit --runs /tmp/x", True),
+        ("/x/lit_video/.venv/bin/python -u -m lit_video.__main__ fit", True),
+        ("/x/lit_video/.venv/bin/wandb-core --port-filename /tmp/lit_video_soak-1/port", False),
+        ("/x/lit_video/.venv/bin/python -c code", False),
+        ("python -m lit_video_of_mine", False),
+    ],
+)
+def test_a_worker_is_told_by_its_module_and_not_by_the_path_of_the_checkout(command, is_run):
+    assert _runs_package([word.encode() for word in command.split()]) == is_run

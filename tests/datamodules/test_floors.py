@@ -76,3 +76,9 @@ def test_events_are_within_reach_as_often_as_in_the_films(apart, steps):
         distances.append(abs(first - second))
     for reach in range(steps):
         assert share_in_reach(apart, steps, reach) == np.mean(np.array(distances) <= reach)
+
+
+@pytest.mark.parametrize(("name", "steps", "bound"), [("duration", 10, 77.5), ("count", 16, 81.25)])
+def test_the_solver_prints_nothing(name, steps, bound, capfd):
+    assert sum_ceiling(find_skill(name), steps) == bound
+    assert capfd.readouterr().out == ""

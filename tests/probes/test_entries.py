@@ -1,6 +1,7 @@
 """Test every kind of model that ``profile`` takes: tiny ones, made by the test."""
 
 import json
+import sys
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from torch import nn
 
 import lit_video
 from lit_video.__main__ import main
+from lit_video.api.profile import is_scheme
 from lit_video.errors import UserError
 from lit_video.probes.frozen import ModelOptions
 from lit_video.probes.loading import frozen_model
@@ -52,6 +54,39 @@ def test_the_command_profiles_a_run(run, here, capsys):
     said = capsys.readouterr()
     assert "drift" in said.out and "the settings of its test" in said.out
     assert (here / "out/skills.png").is_file() and "out/skills.png" in said.err
+
+
+FILE = """
+import torch
+
+small = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 32 * 32, 4))
+
+
+def colours(clips):
+    return clips.mean((2, 3, 4))
+"""
+
+
+@pytest.mark.parametrize("name", ["colours", "small"])
+def test_the_command_profiles_a_function_or_module_of_a_file(name, here, capsys):
+    (here / "features_of_mine.py").write_text(FILE)
+    clip = ["--num_frames", "8", "--image_size", "32", "--mean", "0.5", "--std", "0.25"]
+    try:
+        assert main(["profile", f"features_of_mine.py:{name}", "--pairs", "4", "-o", "out", *clip]) == 0
+        assert "as given" in capsys.readouterr().out and (here / "out/skills.csv").is_file()
+        assert main(["profile", "features_of_mine.py:missing", "--look"]) == 2
+        assert "missing" in capsys.readouterr().err
+        assert main(["profile", f"features_of_mine.py:{name}", "--look"]) == 2
+        assert "train" in capsys.readouterr().err
+    finally:
+        sys.modules.pop("features_of_mine", None)
+
+
+@pytest.mark.parametrize("folder", ["a.python/run", "my.py/run"])
+def test_a_run_below_a_folder_of_any_name_is_a_model(folder, here):
+    (here / folder).mkdir(parents=True)
+    assert not is_scheme(folder)
+    assert is_scheme("my.py") and is_scheme("my.py:Kind") and is_scheme("a.python/my.py")
 
 
 @pytest.fixture(params=["videomae", "timesformer"])
@@ -232,6 +267,7 @@ def test_a_setting_that_is_not_known_is_asked_for():
         (["torchvision:r3d_18", "--data.num_workers", "0"], "settings"),
         (["runs/nowhere"], "runs/nowhere"),
         (["hub:nothing"], "hub:nothing"),
+        (["nothing.py:read", "--pairs", "4"], "nothing.py"),
     ],
 )
 def test_a_mistake_is_one_line(words, named, here, capsys):

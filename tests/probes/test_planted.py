@@ -80,6 +80,28 @@ def test_an_attentive_probe_of_tokens_without_time_has_half_of_the_directions(mo
     assert profile.measured.probe == "attentive"
     assert WEAK in profile.sentences
     assert profile.measured.direction.value == pytest.approx(50, abs=5)
+    assert profile.measured.mean_token.direction.value == 50
+
+
+def test_beside_an_attentive_probe_stands_a_linear_probe_of_the_mean_token(monkeypatch):
+    """Plant motion into one of three tokens: the mean token shows it, and an untrained attentive probe does not."""
+    monkeypatch.setattr("lit_video.probes.attentive.MOST_TRAINING_STEPS", 1)
+
+    def tokens(clips):
+        moved = torch.nn.functional.pad(motion(clips), (0, 3))
+        return torch.stack([torch.zeros_like(moved), moved, torch.zeros_like(moved)], dim=1)
+
+    profile = profiled(tokens, pairs=16)
+    beside = profile.measured.mean_token
+    assert (profile.measured.probe, beside.probe) == ("attentive", "linear")
+    assert {skill.name: skill for skill in beside.skills}["drift"].direction.value == 100
+    assert profile.data[0]["mean_token_direction"] == 100 and "direction" in profile.data[0]
+    text = str(profile)
+    assert text.count("recognised") >= 2 and text.index("attentive probe") < text.index("linear probe of the mean")
+    (sentence,) = [sentence for sentence in profile.sentences if sentence.startswith("by the linear probe")]
+    assert "drift" in sentence
+    of_features = profiled(motion, pairs=4)
+    assert of_features.measured.mean_token is None and "mean_token_direction" not in of_features.data[0]
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_other_videos():

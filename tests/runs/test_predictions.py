@@ -12,6 +12,7 @@ from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import read_finished
 from lit_video.runs.predictions import (
     FILE,
+    ONE_FRAME,
     Draws,
     TaskPredictions,
     file_of_order,
@@ -110,6 +111,9 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     static = read_order(run, read_finished(run).result, "static")
     assert 100 * static.hits().mean() == pytest.approx(metrics["static/video_top1"])
     assert read_order(run, read_finished(run).result, "reversed") is None
+    head = read_order(run, read_finished(run).result, ONE_FRAME)
+    assert head.video.tolist() == list(range(8))
+    assert 100 * head.hits().mean() == pytest.approx(metrics["one_frame/video_top1"])
     assert 100 * predictions.tasks[""].hits(5).mean() == metrics["test/video_top5"]
     error = calibration_error(predictions.tasks[""].confidence, predictions.hits())
     assert error == pytest.approx(metrics["test/calibration_error"])

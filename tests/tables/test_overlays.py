@@ -75,6 +75,14 @@ def test_a_scale_s_file_gives_way_to_the_row(name, case, asked):
     assert asked(row, content, name=name).rows[0].name == "second"
 
 
+@pytest.mark.parametrize("name", ["mine/scale/mine.yaml", "scale/mine/mine.yaml", "scales/mine.yaml"])
+def test_a_folder_of_the_user_s_that_is_called_scale_shares_nothing(name, asked, tmp_path):
+    row, content, key, _ = SETS["a value"]
+    (tmp_path / name).parent.mkdir(parents=True)
+    with pytest.raises(UserError, match=key):
+        asked(row, content, name=name)
+
+
 @pytest.mark.parametrize("case", SETS)
 def test_a_flag_decides_whatever_file_and_row_say(case, asked):
     row, content, key, given = SETS[case]

@@ -111,6 +111,38 @@ def test_what_neither_draws_nor_their_videos_tell_has_the_interval_over_draws():
     assert all(test.is_for_these for test in alone.orders.values()) and "this group" in alone.sentences[1]
 
 
+@pytest.mark.parametrize(("reached", "said"), [(0.5, "better by 50"), (1.0, "neither"), (0.7, "better by 30")])
+def test_a_head_on_single_frames_stands_beside_the_model(reached, said):
+    target = np.arange(120) % 3
+    forward = predictions(target, target)
+    head = predictions(np.where(np.arange(120) < 120 * reached, target, (target + 1) % 3), target)
+    use = time_use([forward], {"static": [forward]}, [head])
+    right = 100 * float(head.hits().mean())
+    assert use.head.accuracy.value == pytest.approx(right) and use.head.lead.value == pytest.approx(100 - right)
+    assert use.head.accuracy.low < right < use.head.accuracy.high + 1e-6
+    (line,) = [sentence for sentence in use.sentences if "single frames of this model" in sentence]
+    assert f"{right:.1f} %" in line and said in line and "120 videos" in line
+    assert time_use([forward], {"static": [forward]}).head is None
+
+
+def test_a_head_may_be_better_than_a_model_that_is_of_no_use():
+    target = np.arange(120) % 2
+    always = predictions(np.zeros(120, int), target)
+    use = time_use([always], {"static": [always]}, [predictions(target, target)])
+    assert use.uses == "weak" and use.head.lead.high < 0
+    assert "100.0 %" in use.sentences[-1] and "worse by 50" in use.sentences[-1]
+
+
+def test_a_head_on_videos_of_few_persons_is_for_these_persons():
+    target = np.arange(120) % 3
+    forward = predictions(target, target, Draws("person", np.arange(120) % 2))
+    use = time_use([forward], {"static": [forward]}, [predictions(OPPOSITE[target], target)])
+    assert use.head.on_others is not None and "2 persons" in use.sentences[-1]
+    other = predictions(target, (target + 1) % 3)
+    with pytest.raises(UserError, match="one_frame"):
+        time_use([forward], {"static": [forward]}, [other])
+
+
 def test_tests_are_paired_by_video_and_by_label():
     target = np.arange(90) % 3
     order = np.random.default_rng(0).permutation(90)

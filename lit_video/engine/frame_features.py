@@ -1,0 +1,104 @@
+"""Features of one repeated frame: what a model's last layer reads of each video in a test with ``static`` frames."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lit_video.datamodules import VideoDataModule
+from lit_video.modules import VideoClassifier
+from lit_video.modules.metrics import VideoAccuracy
+
+STATIC = "static"  # the order of frames in which one of them is repeated
+
+
+@dataclass(frozen=True)
+class VideoFeatures:
+    """Features of videos, means over their views."""
+
+    video: NDArray[np.integer]  # numbers in the data set, (videos,)
+    features: NDArray[np.float64]  # (videos, width)
+    target: NDArray[np.integer]  # class numbers, (videos,) or (videos, tasks)
+    seconds: float  # duration of the test
+
+
+class FrameFeatures(Callback):
+    """Features of every test with one repeated frame, by the split whose videos it takes: ``train`` or ``test``.
+
+    Tests of a model without a known last layer, with several labels per video, or with batches of another loader leave
+    nothing.
+    """
+
+    def __init__(self) -> None:
+        self.of_split: dict[str, VideoFeatures] = {}
+        self._open = ExitStack()
+        self._inputs: list[Tensor] | None = None
+        self._videos = VideoAccuracy()  # gathers processes, and counts each view once; its logits are features here
+        self._began = 0.0
+
+    def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Begin to collect if the frames are those of one repeated frame."""
+        self.close()
+        data = trainer.datamodule  # type: ignore[attr-defined]
+        if not isinstance(data, VideoDataModule) or data.order != STATIC:
+            return
+        self.of_split.pop(data.tested, None)
+        if not isinstance(pl_module, VideoClassifier) or pl_module.several_labels:
+            return
+
+        try:
+            self._inputs = self._open.enter_context(pl_module.features_of_calls())
+        except ValueError:  # no known last layer
+            return
+        self._videos = VideoAccuracy().to(pl_module.device)
+        self._began = perf_counter()
+
+    def on_test_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int, *args: Any
+    ) -> None:
+        """Keep the features of a batch."""
+        if self._inputs is None:
+            return
+        inputs = [*self._inputs]
+        self._inputs.clear()
+        is_ours = isinstance(batch, dict) and {"target", "video", "view"} <= batch.keys()
+        if not is_ours or len(inputs) != 1 or len(inputs[0]) != len(batch["video"]):
+            self.close()
+            return
+        self._videos.update(inputs[0], batch["target"], video=batch["video"], view=batch["view"])
+
+    def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Gather the features of all processes."""
+        if self._inputs is None:
+            return
+        self.close()
+        data = trainer.datamodule  # type: ignore[attr-defined]
+        if not self._videos.update_called:
+            return
+        with self._videos.sync_context():
+            video = self._videos.videos()
+            features, target = self._videos.per_video()
+        if not len(video) or not bool(torch.isfinite(features).all()):
+            return
+        self.of_split[data.tested] = VideoFeatures(
+            video.cpu().numpy(),
+            features.double().cpu().numpy(),
+            target.cpu().numpy(),
+            seconds=perf_counter() - self._began,
+        )
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Leave the network as it was."""
+        self.close()
+
+    def close(self) -> None:
+        """Stop collecting."""
+        self._open.close()
+        self._inputs = None
