@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lit_video.api.arguments import existing_path
 from lit_video.errors import UserError
@@ -23,7 +23,7 @@ def name_of_scheme(scheme: "str | Path | type[Scheme]") -> str:
     return importable(scheme) if isinstance(scheme, type) else str(scheme)
 
 
-def function_in_file(source: object) -> object | None:
+def function_in_file(source: object) -> Any:
     """Return the function or module that a source ``FILE.py:NAME`` names; ``None`` for any other source, as a class.
 
     Raises:

@@ -125,7 +125,7 @@ class TimeUse:
     is_better: bool  # better for certain than the most frequent class for all videos
     videos: int
     draws: str  # draws of the test in words, such as "13 persons"
-    these: str  # draws of the test with a pronoun, such as "these 13 persons"
+    these: str  # draws after a pronoun: "these 13 persons" in "on videos of these 13 persons"
     orders: Mapping[str, OrderTest]
     head: HeadTest | None = None  # a head on single frames; None if it was left out
 
@@ -195,8 +195,7 @@ class TimeUse:
         elif lead.high < 0:
             line += f"; the model is worse by {-lead.value:.0f} points, {-lead.high:.0f} to {-lead.low:.0f}"
         else:
-            worse = f"from {-lead.low:.0f} points worse to {lead.high:.0f} better are possible"
-            line += f"; neither is better for certain, the model {worse}"
+            line += f"; the model is between {-lead.low:.0f} points worse and {lead.high:.0f} points better"
         if head.on_others is None:
             return f"{line}; 95 % intervals over {self.draws}"
         line += f"; 95 % intervals for videos of {self.these}"

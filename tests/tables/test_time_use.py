@@ -111,7 +111,9 @@ def test_what_neither_draws_nor_their_videos_tell_has_the_interval_over_draws():
     assert all(test.is_for_these for test in alone.orders.values()) and "this group" in alone.sentences[1]
 
 
-@pytest.mark.parametrize(("reached", "said"), [(0.5, "better by 50"), (1.0, "neither"), (0.7, "better by 30")])
+@pytest.mark.parametrize(
+    ("reached", "said"), [(0.5, "better by 50"), (1.0, "between 3 points worse and 3"), (0.7, "better by 30")]
+)
 def test_a_head_on_single_frames_stands_beside_the_model(reached, said):
     target = np.arange(120) % 3
     forward = predictions(target, target)
