@@ -65,6 +65,8 @@ class ModelProfile(Shown):
     @property
     def sentences(self) -> list[str]:
         """Sentences on the skills that are seen, those that are not shown, and the width of the intervals."""
+        from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS  # here, because importing numpy takes time
+
         measured = self.measured
         sentences = [
             f"direction is seen of: {_listed(measured.skills, seen=True)} (above 50, after Holm's correction)",
@@ -78,6 +80,9 @@ class ModelProfile(Shown):
             f"{measured.rounds} pairs of a video and its reverse for each skill; every other pair tests the probe"
         )
         weak = [WEAK] if measured.probe == "attentive" else []
+        if not all(skill.direction.bounded for skill in measured.skills):
+            fewest = 2 * FEWEST_CLUSTERS
+            sentences.append(f"so few pairs give no interval for a single skill; {fewest} pairs would")
         return [*sentences, measured.resolution, *weak, *self.remarks]
 
     @cached_property
@@ -138,14 +143,21 @@ def _grid(kind: str, measured: "ProbeAccuracies") -> TextTable:
 
 
 def _cell(interval: "Interval") -> str:
+    if not interval.bounded:
+        return f"{interval.value:.1f}"
     return f"{interval.value:.1f} [{interval.low:.0f}, {interval.high:.0f}]"
 
 
-def _of_probe(skill: "SkillSeen") -> dict[str, float]:
-    """Return what a probe tells of a skill: both accuracies with their intervals, and the p-value of the direction."""
-    numbers: dict[str, float] = {}
+def _of_probe(skill: "SkillSeen") -> dict[str, float | None]:
+    """Return what a probe tells of a skill: both accuracies with their intervals, and the p-value of the direction.
+
+    The bounds of an interval are ``None`` where the test videos are too few for one.
+    """
+    numbers: dict[str, float | None] = {}
     for name, interval in (("recognised", skill.recognised), ("direction", skill.direction)):
-        numbers |= {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
+        low = interval.low if interval.bounded else None
+        high = interval.high if interval.bounded else None
+        numbers |= {name: interval.value, f"{name}_low": low, f"{name}_high": high}
     return numbers | {"p": skill.chance}
 
 

@@ -51,5 +51,6 @@ def figure_of(title: str, measured: ProbeAccuracies) -> Figure:
 
 
 def _draw(axes: Any, height: float, interval: Interval, *, colour: str) -> None:
-    axes.plot([interval.low, interval.high], [height, height], color=colour, linewidth=1.5)
+    if interval.bounded:
+        axes.plot([interval.low, interval.high], [height, height], color=colour, linewidth=1.5)
     axes.plot(interval.value, height, "o", color=colour, markersize=5)

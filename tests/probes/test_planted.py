@@ -166,3 +166,13 @@ def test_intervals_of_shares_hold_their_level():
         assert missed / 400 < 0.08, kind
     everything = accuracy_interval(np.ones(40, bool), groups=groups)
     assert everything.value == everything.high == 100 and 80 < everything.low < 90
+
+
+@pytest.mark.parametrize(("pairs", "is_told"), [(4, False), (6, True)])
+def test_too_few_pairs_for_an_interval_show_none(pairs, is_told, here):
+    profile = profiled(motion, pairs=pairs)
+    text = str(profile)
+    assert "inf" not in text
+    assert ("no interval for a single skill; 6 pairs" in text) != is_told
+    assert (profile.data[0]["direction_low"] is not None) == is_told
+    assert "inf" not in profile.picture.with_name("skills.csv").read_text()
