@@ -8,7 +8,7 @@ import numpy as np
 
 from lit_video.datamodules.drawing import Film
 from lit_video.datamodules.films import Skill
-from lit_video.utils.native_output import dropping_lines
+from lit_video.datamodules.native_output import dropping_lines
 
 MOST_STEPS = 16  # longer turns have too many states for an exact optimum in seconds
 LARGEST = 8.0  # limit of |f_t| in sum_ceiling, in margins; limits of 8, 16, 32 and 100 give the same optima

@@ -3,7 +3,7 @@
 import ctypes
 import os
 
-from lit_video.utils.native_output import dropping_lines
+from lit_video.datamodules.native_output import dropping_lines
 
 
 def test_lines_with_this_beginning_are_dropped_and_all_others_are_written(capfd):
