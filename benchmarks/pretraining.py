@@ -37,8 +37,10 @@ from lit_video.engine.resumption import ExactResumption
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization
+from lit_video.network.stem import StemEmbedding  # noqa: F401  # named by trials
 from lit_video.network.vit import ViTSize
 from lit_video.training.command_line import recorded_command
+from lit_video.utils.classes import by_task
 from lit_video.utils.files import write_atomically
 from lit_video.utils.text import did_you_mean, text_table
 from lit_video.utils.yaml_files import read_yaml
@@ -97,7 +99,68 @@ class MaskedXViT(XViT):
         self.log("val/loss", self.loss_of(batch["clip"]), batch_size=len(batch["clip"]))
 
 
-TARGETS: dict[str, type[XViT]] = {"labels": XViT, "pixels": MaskedXViT}
+class FlowXViT(XViT):
+    """X-ViT that tells where each patch moves until the next frame, besides the labels of the clip.
+
+    A linear layer on the patches' tokens gives the mean displacement of their pixels.
+    """
+
+    unit = 0.05  # displacement of 1, in sides of the picture: about the deviation of drawn videos
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.displacement = nn.Linear(self.network.embed.embed_dim, 2)
+
+    def losses(self, batch: Any) -> dict[str, Tensor]:
+        """Return the losses of a batch: ``labels``, ``flow``, and ``still``, the flow's if nothing moved."""
+        network = self.network
+        tokens, grid = network.embed(batch["clip"])
+        for block in network.blocks:
+            tokens = block(tokens, grid)
+        logits = network.aggregate(network.readout(tokens, grid, network.norm))
+
+        flow = rearrange(batch["flow"], "b t c h w -> b t (h w) c")
+        places = flow.shape[2]
+        target = flow[..., :2] / self.unit
+        known = flow[..., 2]
+        patches = rearrange(network.norm(tokens), "b (t n) d -> b t n d", t=grid.t)[:, :, -places:]
+        error = nn.functional.huber_loss(self.displacement(patches), target, reduction="none").sum(-1)
+        still = nn.functional.huber_loss(torch.zeros_like(target), target, reduction="none").sum(-1)
+        return {
+            "logits": logits,
+            "flow": (error * known).sum() / known.sum(),
+            "still": (still * known).sum() / known.sum(),
+        }
+
+    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+        """Return the loss of a batch."""
+        losses = self.losses(batch)
+        labels = self.loss(losses["logits"], batch["target"])
+        loss = labels / self.chance + losses["flow"]
+        values = {"train/loss": loss, "train/labels": labels, "train/flow": losses["flow"]}
+        self.log_dict(values, batch_size=len(batch["clip"]))
+        return loss
+
+    @property
+    def chance(self) -> float:
+        """Cross entropy of guessing all tasks."""
+        return sum(math.log(count) for count in by_task(self.num_classes).values())
+
+    def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
+        """Log accuracies of each task, and the share of the displacement that is explained."""
+        losses = self.losses(batch)
+        size = len(batch["clip"])
+        explained = 100 * (1 - losses["flow"] / losses["still"])
+        self.log("val/flow", explained, batch_size=size)
+        begin = 0
+        for column, (task, count) in enumerate(by_task(self.num_classes).items()):
+            logits = losses["logits"][:, begin : begin + count]
+            right = (logits.argmax(1) == batch["target"].reshape(size, -1)[:, column]).float()
+            self.log(f"val/{task}", 100 * right.mean(), batch_size=size)
+            begin += count
+
+
+TARGETS: dict[str, type[XViT]] = {"labels": XViT, "pixels": MaskedXViT, "flow": FlowXViT}
 
 
 @dataclass(frozen=True)
@@ -105,7 +168,7 @@ class Trial:
     """A trial: its target, arguments of DrawnVideos, XViT and Optimization, and the number of clips to train on."""
 
     name: str
-    target: Literal["labels", "pixels"]
+    target: Literal["labels", "pixels", "flow"]
     clips: int
     data: Mapping[str, Any]
     model: Mapping[str, Any]

@@ -40,8 +40,8 @@ def main() -> None:
     for number, name in enumerate(SHOWN):
         rng = np.random.default_rng((OTHER_SEEDS.get(name, SEED), number))
         labels = draw_labels(rng, (MOTIONS[name].name,), moving_camera=0.5)
-        frames = draw_video(rng, labels, FRAMES, side=SIDE, degradation=DEGRADATION)
-        row = np.concatenate(list(frames.transpose(0, 2, 3, 1)), axis=1)
+        video = draw_video(rng, labels, FRAMES, side=SIDE, degradation=DEGRADATION)
+        row = np.concatenate(list(video.frames.transpose(0, 2, 3, 1)), axis=1)
         rows.append(np.pad(row, ((0, GAP), (0, 0), (0, 0)), constant_values=255))
     Image.fromarray(np.concatenate(rows)).save(PICTURE, quality=80)
 

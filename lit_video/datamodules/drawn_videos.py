@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from lit_video.datamodules.drawn.catalogue import MOTIONS
@@ -61,6 +63,8 @@ class DrawnVideos(SeededClips):
         tasks: tasks of the labels; ``None`` for all. The videos stay the same.
         moving_camera: share of the videos in which the camera moves.
         degradation: strength of light, blur, noise and compression, 0 to 1.
+        flow: side of the patches in pixels whose mean displacement a batch has too (``flow``, see
+            :class:`DrawnSample`); ``None``: of none.
         mean: mean of the pixels, 0 to 1: one number, or one each for red, green, blue.
         std: standard deviation of the pixels, in the same form as ``mean``.
         seed: seed of all videos.
@@ -82,6 +86,7 @@ class DrawnVideos(SeededClips):
         tasks: tuple[Task, ...] | None = None,
         moving_camera: Share = 0.5,
         degradation: Share = 1.0,
+        flow: Count | None = None,
         mean: PerChannel = 0.5,
         std: PerChannel = 0.5,
         seed: int = 0,
@@ -99,6 +104,9 @@ class DrawnVideos(SeededClips):
         if image_size % BLOCK:
             raise ValueError(f"image_size is {image_size}, expected a multiple of {BLOCK}, the side of JPEG's blocks")
 
+        if flow is not None and image_size % flow:
+            raise ValueError(f"flow is {flow}: patches of this side do not divide image_size {image_size}")
+
         self.side = image_size
         self.epoch_length = epoch_length
         self.val_length = val_length
@@ -106,6 +114,7 @@ class DrawnVideos(SeededClips):
         self.tasks = tuple(TASKS) if tasks is None else _once(tasks)
         self.moving_camera = moving_camera
         self.degradation = degradation
+        self.flow = flow
 
     @property
     def class_names(self) -> dict[str, list[str]]:
@@ -147,7 +156,7 @@ class DrawnVideos(SeededClips):
         """Normalise the clips on the device; in training class numbers become probabilities."""
         if self.trainer is not None and self.trainer.training:
             unchanged = BatchDraws(boxes=None, mixture=None)
-            return training_batch(
+            prepared = training_batch(
                 batch,
                 self.mean,
                 self.std,
@@ -155,7 +164,27 @@ class DrawnVideos(SeededClips):
                 smoothing=0.0,
                 draws=unchanged,
             )
-        return self.normalise(batch)
+        else:
+            prepared = self.normalise(batch)
+        if self.flow is None:
+            return prepared
+        return DrawnBatch(**prepared, flow=batch["flow"])
+
+
+class DrawnSample(Sample, total=False):
+    """A drawn video.
+
+    ``flow``: mean displacement of each patch until the next frame in sides of the picture, x and y, and the share of
+    its pixels that it is known of: floats ``(t, 3, rows, columns)``.
+    """
+
+    flow: Tensor
+
+
+class DrawnBatch(Batch):
+    """A batch of drawn videos; ``flow``: see :class:`DrawnSample`, with a batch axis in front."""
+
+    flow: Tensor
 
 
 class DrawnClips(Dataset[Sample]):
@@ -170,6 +199,7 @@ class DrawnClips(Dataset[Sample]):
         self.columns = [list(TASKS).index(task) for task in data.tasks]
         self.moving_camera = data.moving_camera
         self.degradation = data.degradation
+        self.flow = data.flow
         self.seed = data.seed
 
     def __len__(self) -> int:
@@ -181,11 +211,11 @@ class DrawnClips(Dataset[Sample]):
         drawn_epoch = epoch if self.split == "train" else 0  # validation videos are the same in every epoch
         rng = np.random.default_rng(digest(DRAWN_VERSION, self.seed, self.split, drawn_epoch, index))
         labels = draw_labels(rng, self.motions, self.moving_camera)
-        frames = draw_video(rng, labels, self.num_frames, side=self.side, degradation=self.degradation)
+        drawn = draw_video(rng, labels, self.num_frames, side=self.side, degradation=self.degradation)
         numbers = [labels.numbers[column] for column in self.columns]
 
-        return Sample(
-            clip=torch.from_numpy(frames)[None],
+        sample = DrawnSample(
+            clip=torch.from_numpy(drawn.frames)[None],
             label=torch.tensor(numbers),
             video=index,
             first_view=0,
@@ -193,6 +223,9 @@ class DrawnClips(Dataset[Sample]):
             broken="",
             gap="",
         )
+        if self.flow is not None:
+            sample["flow"] = F.avg_pool2d(torch.from_numpy(drawn.flow), self.flow)
+        return sample
 
 
 def _known(motions: tuple[str, ...]) -> tuple[str, ...]:

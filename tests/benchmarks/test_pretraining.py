@@ -19,7 +19,10 @@ TINY = {
 def tiny(name="motion"):
     """Return a trial of six steps in three epochs."""
     trial = read_trial(PLAN, name)
-    return replace(trial, clips=24, data=TINY["data"] | {"tasks": ["motion"]}, model=TINY["model"])
+    data = TINY["data"] | {"tasks": ["motion"]}
+    if trial.target == "flow":
+        data["flow"] = 8
+    return replace(trial, clips=24, data=data, model=TINY["model"])
 
 
 def weights(folder):
@@ -41,7 +44,7 @@ def test_an_unknown_trial_is_refused():
         read_trial(PLAN, "motoin")
 
 
-@pytest.mark.parametrize("name", ["motion", "masked"])
+@pytest.mark.parametrize("name", ["motion", "masked", "flow"])
 def test_legs_end_with_the_weights_of_one_training(name, tmp_path):
     train(tiny(name), tmp_path / "whole", minutes=10)
     for _ in range(6):

@@ -115,3 +115,17 @@ def test_opposites_are_each_other_played_backwards():
 def test_a_wrong_setting_is_refused_by_name(setting, value):
     with pytest.raises(ValueError, match=setting):
         DrawnVideos(**(SMALL | {setting: value}))
+
+
+def test_a_batch_has_the_mean_flow_of_its_patches_if_it_is_asked_for():
+    data = DrawnVideos(**SMALL, flow=8)
+    raw = next(iter(data.train_dataloader()))
+    assert torch.equal(raw["clip"], epoch()[0]["clip"])
+    assert raw["flow"].shape == (4, 4, 3, 2, 2)
+    data.trainer = SimpleNamespace(training=True)
+    assert torch.equal(data.on_after_batch_transfer(raw, 0)["flow"], raw["flow"])
+
+
+def test_patches_of_the_flow_divide_the_picture():
+    with pytest.raises(ValueError, match="flow is 5"):
+        DrawnVideos(**SMALL, flow=5)

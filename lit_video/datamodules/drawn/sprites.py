@@ -57,10 +57,14 @@ class Sprites:
 RIPPLE = 0.14  # height of a ripple, as a share of the radius
 
 
-def overlay(canvas: Pixels, sprites: Sprites) -> None:
-    """Put sprites into frames ``(frames, 3, side, side)`` in place, from the back to the front.
+LONGEST_STEP = 0.4  # displacement from which on a sprite jumps to the opposite edge, in sides of the picture
 
-    Sprites of one frame are put into every frame of the canvas.
+
+def overlay(canvas: Pixels, sprites: Sprites) -> None:
+    """Put sprites into frames ``(frames, 6, side, side)`` in place, from the back to the front.
+
+    Channels are the colours, then the displacement to the next frame (x, y, in sides of the picture), and whether it is
+    known. Sprites of one frame are put into every frame of the canvas, and do not move.
     """
     side = canvas.shape[-1]
     far = sprites.reach * sprites.radius * np.maximum(sprites.width, 1)
@@ -82,14 +86,17 @@ def overlay(canvas: Pixels, sprites: Sprites) -> None:
         align_corners=False,
     )
     drawn = sampled.numpy().reshape(count, 4, frames, size, size)
-    through = 1 - drawn[:, 3]
+    cover = drawn[:, 3]
+    through = 1 - cover
+    moved = _displacement(sprites, left, top, u=u, v=v, side=side) * cover[:, None]
     for sprite, frame in np.argwhere(visible).tolist():
         row = top[sprite, frame]
         column = left[sprite, frame]
         shown = slice(frame, frame + 1) if frames > 1 else slice(None)
         region = canvas[shown, :, row : row + size, column : column + size]
         region *= through[sprite, frame]
-        region += drawn[sprite, :3, frame]
+        region[:, :3] += drawn[sprite, :3, frame]
+        region[:, 3:] += moved[sprite, :, frame]
 
 
 def _places(
@@ -107,9 +114,44 @@ def _places(
     # a column and a row of each box, whose sum broadcasts to the whole box
     u = (along * cos)[..., None, None] * dx[..., None, :] + (along * sin)[..., None, None] * dy[..., :, None]
     v = (across * cos)[..., None, None] * dy[..., :, None] - (across * sin)[..., None, None] * dx[..., None, :]
-    if sprites.bend is not None:
-        v += sprites.bend[:, None, None] * (u * u - np.float32(0.3))
-    if sprites.ripple is not None:
-        cycles = sprites.ripple[:, None, None] - np.float32(0.9) * u
-        v += np.float32(RIPPLE) * np.sin(np.float32(2 * np.pi) * cycles)
+    v += _deformation(sprites, u)
     return u, v
+
+
+def _deformation(sprites: Sprites, u: Pixels, ahead: int = 0) -> Pixels:
+    """Return how far the points at ``u`` along the sprite are moved across it, ``ahead`` frames later."""
+    moved = np.zeros_like(u)
+    if sprites.bend is not None:
+        moved += np.roll(sprites.bend, -ahead)[:, None, None] * (u * u - np.float32(0.3))
+    if sprites.ripple is not None:
+        cycles = np.roll(sprites.ripple, -ahead)[:, None, None] - np.float32(0.9) * u
+        moved += np.float32(RIPPLE) * np.sin(np.float32(2 * np.pi) * cycles)
+    return moved
+
+
+def _displacement(
+    sprites: Sprites, left: NDArray[np.int64], top: NDArray[np.int64], *, u: Pixels, v: Pixels, side: int
+) -> Pixels:
+    """Return where the boxes' pixels move until the next frame, and whether that is known.
+
+    Unknown are those of a frame after which a sprite jumps to the opposite edge; after the last frame comes the first.
+
+    Returns:
+        ``(sprites, 3, frames, size, size)``: x and y in sides of the picture, and 1 or 0.
+    """
+    later = {name: np.roll(getattr(sprites, name), -1, 1)[..., None, None] for name in ("x", "y", "angle", "radius")}
+    width = np.roll(sprites.width, -1, 1)[..., None, None]
+    along = u * np.float32(EDGE) * later["radius"]
+    across = (v - _deformation(sprites, u, 1)) * np.float32(EDGE) * later["radius"] * width
+    cos = np.cos(later["angle"])
+    sin = np.sin(later["angle"])
+
+    pixels = (np.arange(u.shape[-1], dtype=np.float32) + np.float32(0.5)) / np.float32(side)
+    column = (left / np.float32(side)).astype(np.float32)[..., None, None] + pixels
+    row = (top / np.float32(side)).astype(np.float32)[..., None, None] + pixels[:, None]
+    dx = later["x"] + cos * along - sin * across - column
+    dy = later["y"] + sin * along + cos * across - row
+
+    step = np.maximum(np.abs(later["x"][..., 0, 0] - sprites.x), np.abs(later["y"][..., 0, 0] - sprites.y))
+    is_known = np.broadcast_to((step < LONGEST_STEP)[..., None, None], dx.shape).astype(np.float32)
+    return np.stack([dx * is_known, dy * is_known, is_known], 1)

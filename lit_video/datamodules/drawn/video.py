@@ -70,6 +70,20 @@ class Labels:
         )
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A drawn video.
+
+    Attributes:
+        frames: ``(frames, 3, side, side)``.
+        flow: displacement of each pixel until the next frame, x and y in sides of the picture, and 1 where that is
+            known, else 0: ``(frames, 3, side, side)``. Unknown: the last frame, and what jumps to the opposite edge.
+    """
+
+    frames: NDArray[np.uint8]
+    flow: Pixels
+
+
 def draw_labels(rng: Rng, motions: tuple[str, ...], moving_camera: float) -> Labels:
     """Draw a video's labels independently, except the kind of actor, which must be able to do the motion."""
     motion = MOTIONS[motions[rng.integers(len(motions))]]
@@ -107,8 +121,8 @@ def draw_pose(rng: Rng, labels: Labels, num_frames: int) -> NDArray[np.float64]:
     return pose
 
 
-def draw_video(rng: Rng, labels: Labels, num_frames: int, *, side: int, degradation: float = 1.0) -> NDArray[np.uint8]:
-    """Draw a video of some labels: ``(frames, 3, side, side)``.
+def draw_video(rng: Rng, labels: Labels, num_frames: int, *, side: int, degradation: float = 1.0) -> Drawn:
+    """Draw a video of some labels, and how its pixels move.
 
     ``degradation``: strength of light, blur, noise and compression, 0 to 1.
     """
@@ -136,25 +150,27 @@ def draw_video(rng: Rng, labels: Labels, num_frames: int, *, side: int, degradat
     for thing in before:
         overlay(canvas, thing.seen_from(zoom[seen], tilt[seen]))
 
-    lit(rng, canvas, pose["light"], strength=degradation)
-    blurred(rng, canvas, degradation)
-    noisy(rng, canvas, degradation)
-    canvas = compressed(rng, canvas, degradation)
-    canvas *= 255
-    np.rint(canvas, out=canvas)
-    np.clip(canvas, 0, 255, out=canvas)
-    return canvas.astype(np.uint8)
+    canvas[-1, 3:] = 0  # nothing follows
+    pixels = np.ascontiguousarray(canvas[:, :3])
+    lit(rng, pixels, pose["light"], strength=degradation)
+    blurred(rng, pixels, degradation)
+    noisy(rng, pixels, degradation)
+    pixels = compressed(rng, pixels, degradation)
+    pixels *= 255
+    np.rint(pixels, out=pixels)
+    np.clip(pixels, 0, 255, out=pixels)
+    return Drawn(pixels.astype(np.uint8), canvas[:, 3:])
 
 
 def _background(rng: Rng, pose: Pose, zoom: Pixels, *, tilt: Pixels, tones: Sequence[float], side: int) -> Pixels:
-    """Draw the background of every frame: a periodic texture, seen by the camera."""
+    """Draw the background of every frame, a periodic texture seen by the camera, and its displacement."""
     family = TEXTURES[rng.integers(len(TEXTURES))]
     tile = coloured(texture(rng, family, side), away_from(rng, tones))
     tile = np.pad(tile, ((0, 0), (0, 1), (0, 1)), "wrap")
 
     # where each pixel of the picture is on the tile
     pan_x, pan_y = _pan(pose)
-    places = (np.arange(side, dtype=np.float32) + np.float32(0.5)) / side - np.float32(0.5)
+    places: Pixels = (np.arange(side, dtype=np.float32) + np.float32(0.5)) / np.float32(side) - np.float32(0.5)
     cos = (np.cos(tilt) / zoom)[:, None, None]
     sin = (np.sin(tilt) / zoom)[:, None, None]
     x = (pan_x[:, None, None] + cos * places + sin * places[:, None]) / np.float32(TILE)
@@ -170,7 +186,29 @@ def _background(rng: Rng, pose: Pose, zoom: Pixels, *, tilt: Pixels, tones: Sequ
         torch.from_numpy(grid.reshape(1, frames * side, side, 2)),
         align_corners=True,
     )
-    return np.ascontiguousarray(seen.numpy().reshape(3, frames, side, side).transpose(1, 0, 2, 3))
+    canvas = np.empty((frames, 6, side, side), np.float32)
+    canvas[:, :3] = seen.numpy().reshape(3, frames, side, side).transpose(1, 0, 2, 3)
+    canvas[:, 3:] = _camera_flow(pan_x, pan_y, zoom=zoom, tilt=tilt, places=places)
+    return canvas
+
+
+def _camera_flow(pan_x: Pixels, pan_y: Pixels, *, zoom: Pixels, tilt: Pixels, places: Pixels) -> Pixels:
+    """Return the background's displacement until the next frame and where it is known, ``(frames, 3, side, side)``."""
+    dx = (np.roll(pan_x, -1) - pan_x)[:, None, None]
+    dy = (np.roll(pan_y, -1) - pan_y)[:, None, None]
+    # a period of the background looks the same
+    dx = dx - np.float32(TILE) * np.rint(dx / np.float32(TILE))
+    dy = dy - np.float32(TILE) * np.rint(dy / np.float32(TILE))
+
+    now = (np.exp(1j * tilt) / zoom)[:, None, None]
+    later = np.roll(now, -1, 0)
+    point = places + 1j * places[:, None]
+    # pan + point * conj(now) is a place on the background; the camera of the next frame sees it elsewhere
+    moved = (point * now.conj() - (dx + 1j * dy)) / later.conj() - point
+    flow = np.ones((len(pan_x), 3, len(places), len(places)), np.float32)
+    flow[:, 0] = moved.real
+    flow[:, 1] = moved.imag
+    return flow
 
 
 def _pan(pose: Pose) -> tuple[Pixels, Pixels]:

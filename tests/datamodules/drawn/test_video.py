@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from lit_video.datamodules.drawn.actors import ACTOR_KINDS
 from lit_video.datamodules.drawn.catalogue import MOTIONS
 from lit_video.datamodules.drawn.contours import CONTOURS, cover
 from lit_video.datamodules.drawn.degradations import compressed
+from lit_video.datamodules.drawn.sprites import LONGEST_STEP
 from lit_video.datamodules.drawn.textures import HUES, TEXTURES, texture
 from lit_video.datamodules.drawn.video import TASKS, Labels, draw_labels, draw_video
 
@@ -22,6 +24,10 @@ MOTION_OF_KIND = {
 
 
 def video(labels, seed=0, frames=8, side=48, degradation=0.0):
+    return drawn(labels, seed, frames, side=side, degradation=degradation).frames
+
+
+def drawn(labels, seed=0, frames=8, *, side=48, degradation=0.0):
     return draw_video(np.random.default_rng(seed), labels, frames, side=side, degradation=degradation)
 
 
@@ -78,10 +84,55 @@ def test_a_label_has_the_number_of_its_name():
 @pytest.mark.parametrize("frames", [2, 16])
 def test_any_size_is_drawn_in_bytes_with_light_and_shade(side, frames):
     rng = np.random.default_rng(side + frames)
-    drawn = draw_video(rng, draw_labels(rng, tuple(MOTIONS), 1.0), frames, side=side)
-    assert drawn.shape == (frames, 3, side, side)
-    assert drawn.dtype == np.uint8
-    assert drawn.std() > 5
+    video = draw_video(rng, draw_labels(rng, tuple(MOTIONS), 1.0), frames, side=side)
+    assert video.frames.shape == video.flow.shape == (frames, 3, side, side)
+    assert video.frames.dtype == np.uint8
+    assert video.frames.std() > 5
+
+
+def warped(frame, flow):
+    """Return a frame as it was before the flow, and which pixels stay inside of it."""
+    side = frame.shape[-1]
+    places = (torch.arange(side) + 0.5) / side
+    rows, columns = torch.meshgrid(places, places, indexing="ij")
+    grid = 2 * torch.stack([columns + flow[0], rows + flow[1]], -1) - 1
+    before = torch.nn.functional.grid_sample(frame[None], grid[None], align_corners=False)[0]
+    return before, (grid.abs() < 1).all(-1)
+
+
+@pytest.mark.parametrize("moving_camera", [0.0, 1.0])
+@pytest.mark.parametrize("kind", ACTOR_KINDS)
+def test_the_flow_leads_to_the_same_thing_in_the_next_frame(kind, moving_camera):
+    motions = tuple(name for name, motion in MOTIONS.items() if kind in motion.kinds)
+    error = 0.0
+    unmoved = 0.0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        labels = replace(draw_labels(rng, motions, moving_camera), kind=kind)
+        video = draw_video(rng, labels, 8, side=64, degradation=0.0)
+        frames = torch.from_numpy(video.frames).float()
+        for now, later, flow in zip(frames, frames[1:], torch.from_numpy(video.flow), strict=False):
+            before, inside = warped(later, flow)
+            moves = inside & (flow[2] > 0.99) & (flow[:2].norm(dim=0) > 0.01)
+            error += float((before - now).abs().mean(0)[moves].sum())
+            unmoved += float((later - now).abs().mean(0)[moves].sum())
+    assert error < 0.6 * unmoved  # the rest: edges, and grain that interpolation blurs
+
+
+def test_the_flow_of_a_still_scene_is_zero_and_that_of_the_last_frame_unknown():
+    video = drawn(replace(PLAIN, motion=MOTION_OF_KIND["person"], kind="person"))
+    assert np.abs(video.flow[:-1, :2, :2, :2]).max() < 1e-6
+    assert (video.flow[:-1, 2, :2, :2] == 1).all()
+    assert not video.flow[-1].any()
+
+
+def test_what_jumps_to_the_opposite_edge_has_no_known_flow():
+    labels = replace(PLAIN, motion="moves right", texture="stripes")
+    flows = np.stack([drawn(labels, seed, frames=16).flow[:-1] for seed in range(12)])
+    assert flows[:, :, :2].max() < LONGEST_STEP
+    assert (flows[:, :, 2] < 0.5).any()
+    moving = np.abs(flows[:, :, :2]).sum(2) > 0.02
+    assert (flows[:, :, 0][moving] > 0).mean() > 0.95
 
 
 @pytest.mark.parametrize("family", TEXTURES)

@@ -1,0 +1,51 @@
+"""Embedding with convolutions over neighbouring pixels and frames, for small networks and little data."""
+
+from typing import Any
+
+from einops import rearrange
+from torch import Tensor, nn
+
+from lit_video.network.embedding import FrameEmbedding
+from lit_video.network.patches import Patches
+
+WIDTHS = (32, 64)  # channels of the two convolutions
+
+
+class StemPatches(Patches):
+    """Projection of patches, plus convolutions that see across their borders and two frames to each side.
+
+    The convolutions halve the sides twice, so ``patch_size`` is a multiple of 4. A patch sees ``patch_size + 6``
+    pixels of five frames.
+
+    Shape: ``(b, 3, t, height, width) -> (b, t, h, w, d)``.
+    Source: convolutions before a vision transformer, arXiv:2106.14881; ours over time too.
+    """
+
+    def __init__(self, dim: int, patch_size: int) -> None:
+        if patch_size % 4:
+            raise ValueError(f"patch_size is {patch_size}, expected a multiple of 4 for the convolutions")
+        super().__init__(dim, patch_size)
+        first, second = WIDTHS
+        side = patch_size // 4
+        self.stem = nn.Sequential(
+            nn.Conv3d(3, first, (3, 4, 4), stride=(1, 2, 2), padding=1),
+            nn.GroupNorm(1, first),
+            nn.GELU(),
+            nn.Conv3d(first, second, (3, 4, 4), stride=(1, 2, 2), padding=1),
+            nn.GroupNorm(1, second),
+            nn.GELU(),
+            nn.Conv3d(second, dim, (1, side, side), stride=(1, side, side)),
+        )
+
+    def forward(self, clip: Tensor) -> Tensor:
+        """Project a normalised clip."""
+        seen = rearrange(self.stem(clip), "b d t h w -> b t h w d")
+        return super().forward(clip) + seen
+
+
+class StemEmbedding(FrameEmbedding):
+    """:class:`FrameEmbedding` of :class:`StemPatches`; X-ViT then sees three frames to each side in its first layer."""
+
+    def __init__(self, patches: Patches, num_frames: int, image_size: tuple[int, int], **arguments: Any) -> None:
+        stem = StemPatches(patches.proj.out_channels, patches.patch_size)
+        super().__init__(stem, num_frames, image_size, **arguments)
