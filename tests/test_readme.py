@@ -24,6 +24,7 @@ LONG = {
     "fit": "--row tw0 --seeds 0 --trainer.max_epochs=1 --model.image_weights=null --data.pairs=[4,1,2]",
     "finetune": "--minutes 0.1",
     "compare": "--minutes 0.1",
+    "report": "--overridden",
 }
 
 

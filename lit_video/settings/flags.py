@@ -129,6 +129,14 @@ def _opened(text: str) -> Any:
         return text
     try:
         value = yaml.safe_load(text)
+        node = yaml.compose(text)
     except yaml.YAMLError:  # the parser says what is wrong
         return text
-    return value if isinstance(value, dict | list) else text
+    return value if isinstance(value, dict | list) and not _is_format(node) else text
+
+
+def _is_format(node: yaml.Node) -> bool:
+    """Return whether a mapping has a key without a value, as formats of names do: ``{val/loss:.3f}``."""
+    if not isinstance(node, yaml.MappingNode):
+        return False
+    return any(isinstance(value, yaml.ScalarNode) and value.value == "" and not value.style for _, value in node.value)

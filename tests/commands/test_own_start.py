@@ -89,9 +89,9 @@ def hub(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_published_weights_go_the_whole_way(hub, videos, capsys, rows_in_this_process, monkeypatch):  # noqa: F811
-    passes, forward, fit = [], VideoTransformer.features, finetune.fit_experiment
+    passes, forward, fit = [], VideoTransformer.forward_features, finetune.fit_experiment
     monkeypatch.setattr(
-        VideoTransformer, "features", lambda self, clip: passes.append(len(clip)) or forward(self, clip)
+        VideoTransformer, "forward_features", lambda self, clip: passes.append(len(clip)) or forward(self, clip)
     )
     monkeypatch.setattr(finetune, "fit_experiment", lambda *given, **more: passes.clear() or fit(*given, **more))
     command = ["finetune", "rooms", "--minutes", "0.01", "--trainer.logger=false"]

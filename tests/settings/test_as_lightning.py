@@ -102,6 +102,11 @@ FLAGS = {
     "null": ["--model.optimization=null", "--trainer.gradient_clip_val=null"],
     "a list": ["--data.test_orders=[reversed, shuffled]"],
     "callbacks": ["--trainer.callbacks+=LearningRateMonitor", "--trainer.callbacks.logging_interval=step"],
+    "a name with a value in braces": [
+        "--trainer.callbacks+=ModelCheckpoint",
+        "--trainer.callbacks.monitor=val/loss",
+        "--trainer.callbacks.filename={val/loss:.3f}",
+    ],
     "a logger": ["--trainer.logger=CSVLogger", "--trainer.logger.save_dir=logs"],
     "free names": ["--data=VideoCSV", "--data.root=/v", '--data.groups={"up": ["walk"]}', "--data.groups.down=[fall]"],
     "the run's own": ["--nan=skip:2", "--global_batch=32", "--checkpoint_every=5"],
