@@ -40,7 +40,7 @@ from lit_video.modules.optimization import Optimization
 from lit_video.network.stem import StemEmbedding  # noqa: F401  # named by trials
 from lit_video.network.vit import ViTSize
 from lit_video.training.command_line import recorded_command
-from lit_video.utils.classes import by_task
+from lit_video.utils.classes import by_task, per_task
 from lit_video.utils.files import write_atomically
 from lit_video.utils.text import did_you_mean, text_table
 from lit_video.utils.yaml_files import read_yaml
@@ -81,9 +81,7 @@ class MaskedXViT(XViT):
         shown = rearrange(~hidden, "b (h w) -> b 1 1 h w", h=height).float()
         seen = clip * shown.repeat_interleave(side, 3).repeat_interleave(side, 4)
 
-        tokens, grid = self.network.embed(seen)
-        for block in self.network.blocks:
-            tokens = block(tokens, grid)
+        tokens, grid = self.network.forward_tokens(seen)
         tokens = rearrange(self.network.norm(tokens), "b (t n) d -> b t n d", t=grid.t)[:, :, -places:]
         error = (self.pixels(tokens) - target).square().mean(-1)
         return error.mean(1)[hidden].mean()
@@ -111,12 +109,10 @@ class FlowXViT(XViT):
         super().__init__(*args, **kwargs)
         self.displacement = nn.Linear(self.network.embed.embed_dim, 2)
 
-    def losses(self, batch: Any) -> dict[str, Tensor]:
-        """Return the losses of a batch: ``labels``, ``flow``, and ``still``, the flow's if nothing moved."""
+    def outputs(self, batch: Any) -> dict[str, Tensor]:
+        """Return the logits of a batch, the loss of its flow, and ``still``, that loss if nothing is said to move."""
         network = self.network
-        tokens, grid = network.embed(batch["clip"])
-        for block in network.blocks:
-            tokens = block(tokens, grid)
+        tokens, grid = network.forward_tokens(batch["clip"])
         logits = network.aggregate(network.readout(tokens, grid, network.norm))
 
         flow = rearrange(batch["flow"], "b t c h w -> b t (h w) c")
@@ -134,10 +130,10 @@ class FlowXViT(XViT):
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         """Return the loss of a batch."""
-        losses = self.losses(batch)
-        labels = self.loss(losses["logits"], batch["target"])
-        loss = labels / self.chance + losses["flow"]
-        values = {"train/loss": loss, "train/labels": labels, "train/flow": losses["flow"]}
+        outputs = self.outputs(batch)
+        labels = self.loss(outputs["logits"], batch["target"])
+        loss = labels / self.chance + outputs["flow"]
+        values = {"train/loss": loss, "train/labels": labels, "train/flow": outputs["flow"]}
         self.log_dict(values, batch_size=len(batch["clip"]))
         return loss
 
@@ -148,16 +144,15 @@ class FlowXViT(XViT):
 
     def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Log accuracies of each task, and the share of the displacement that is explained."""
-        losses = self.losses(batch)
+        outputs = self.outputs(batch)
         size = len(batch["clip"])
-        explained = 100 * (1 - losses["flow"] / losses["still"])
+        explained = 100 * (1 - outputs["flow"] / outputs["still"])
         self.log("val/flow", explained, batch_size=size)
-        begin = 0
-        for column, (task, count) in enumerate(by_task(self.num_classes).items()):
-            logits = losses["logits"][:, begin : begin + count]
-            right = (logits.argmax(1) == batch["target"].reshape(size, -1)[:, column]).float()
+        logits = per_task(outputs["logits"], self.num_classes)
+        targets = per_task(batch["target"], self.num_classes)
+        for task, scores, target in zip(by_task(self.num_classes), logits, targets, strict=True):
+            right = (scores.argmax(1) == target).float()
             self.log(f"val/{task}", 100 * right.mean(), batch_size=size)
-            begin += count
 
 
 TARGETS: dict[str, type[XViT]] = {"labels": XViT, "pixels": MaskedXViT, "flow": FlowXViT}

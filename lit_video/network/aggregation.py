@@ -288,15 +288,24 @@ def head_inputs(network: nn.Module) -> Iterator[list[Tensor]]:
     Inputs per frame or pixel are averaged, as the network averages their logits: the head is affine, so in eval mode
     ``features @ weight.T + bias`` are the logits.
     """
+    with layer_inputs(linear_head(network)) as features:
+        yield features
+
+
+@contextmanager
+def layer_inputs(layer: nn.Module) -> Iterator[list[Tensor]]:
+    """Collect a layer's inputs, averaged over all axes but the batch and the channels: ``(b, d)`` for every call."""
     features: list[Tensor] = []
 
     def keep(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         x = inputs[0]
-        if x.ndim > 2:
+        if isinstance(module, nn.Conv3d):
+            x = x.flatten(2).mean(2)
+        elif x.ndim > 2:
             x = x.flatten(1, -2).mean(1)
         features.append(x)
 
-    handle = linear_head(network).register_forward_pre_hook(keep)
+    handle = layer.register_forward_pre_hook(keep)
     try:
         yield features
     finally:

@@ -63,11 +63,16 @@ class VideoTransformer(nn.Module):
         """Recompute activations in the backward pass, see :func:`~lit_video.network.block.set_grad_checkpointing`."""
         set_grad_checkpointing(self, enable)
 
-    def forward_features(self, clip: Tensor) -> Tensor:
-        """Return features after the final norm: ``(b, d)``, or ``(b, t, d)`` if ``aggregate`` takes frames."""
+    def forward_tokens(self, clip: Tensor) -> tuple[Tensor, Grid]:
+        """Return the tokens after the last block ``(b, n, d)``, before the final norm, and their grid."""
         x, grid = self.embed(clip)
         for block in self.blocks:
             x = block(x, grid)
+        return x, grid
+
+    def forward_features(self, clip: Tensor) -> Tensor:
+        """Return features after the final norm: ``(b, d)``, or ``(b, t, d)`` if ``aggregate`` takes frames."""
+        x, grid = self.forward_tokens(clip)
         return self.readout(x, grid, self.norm)
 
     def forward_head(self, features: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ import math
 
 from lit_video.errors import OptionError
 from lit_video.probes.heads import FEWEST_ROUNDS
-from lit_video.tables.statistics import CONFIDENCE
+from lit_video.tables.statistics.wilson import wilson
 from lit_video.utils.text import plural
 
 DEFAULT_MINUTES = 3.0  # without --minutes
@@ -38,10 +38,8 @@ def rounds_for(minutes: float | None, seconds: float, bytes_of_round: float) -> 
 
 def resolution(videos: int) -> float:
     """Return half the width, in points, of the interval of an accuracy of 50 % on so many independent videos."""
-    from scipy.special import ndtri  # here, because importing it takes 0.15 s
-
-    quantile = float(ndtri((1 + CONFIDENCE) / 2))
-    return 100 * quantile * math.sqrt(0.25 / (videos + quantile**2))
+    low, high = wilson(0.5, videos)
+    return 50 * (high - low)
 
 
 def resolved(rounds: int, seconds: float | None) -> str:

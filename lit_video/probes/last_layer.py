@@ -5,6 +5,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
+from lit_video.network.aggregation import layer_inputs
 
 LAYERS = (nn.Linear, nn.Conv3d)
 
@@ -19,23 +20,10 @@ def last_layer(network: nn.Module, name: str) -> nn.Module:
 
 def reading_inputs(network: nn.Module, layer: nn.Module) -> Callable[[Tensor], Tensor]:
     """Return a function from clips to a layer's input, averaged over all axes but the batch and the channels."""
-    inputs: list[Tensor] = []
-
-    def keep(module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
-        x = arguments[0]
-        if isinstance(module, nn.Conv3d):
-            x = x.flatten(2).mean(2)
-        elif x.ndim > 2:
-            x = x.flatten(1, -2).mean(1)
-        inputs.append(x)
 
     def read(clip: Tensor) -> Tensor:
-        inputs.clear()
-        handle = layer.register_forward_pre_hook(keep)
-        try:
+        with layer_inputs(layer) as inputs:
             network(clip)
-        finally:
-            handle.remove()
         return inputs[-1]
 
     return read

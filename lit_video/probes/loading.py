@@ -1,6 +1,5 @@
 """Frozen models from what users name: a run, published weights, a library's model, a folder, a file, a function."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,11 +11,9 @@ from torch import Tensor, nn
 from lit_video.datamodules.films import find_skill
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
-from lit_video.network.aggregation import linear_head
 from lit_video.network.transformer import VideoTransformer, all_tokens
 from lit_video.probes.clip_format import clip_format
 from lit_video.probes.frozen import FrozenModel, ModelOptions
-from lit_video.probes.last_layer import reading_inputs
 from lit_video.probes.libraries import (
     CLASSIFIER_INPUT,
     PROGRAMS,
@@ -105,17 +102,14 @@ def _remarks(trained: "TrainedModel", options: ModelOptions) -> list[str]:
 def _of_classifier(model: VideoClassifier, name: str, options: ModelOptions, *, clip: Any) -> FrozenModel:
     network = model.network
     if not options.tokens:
-        read: Callable[[Tensor], object] = reading_inputs(network, linear_head(network))
-        return FrozenModel(name, read, clip, what=CLASSIFIER_INPUT, module=model)
+        return FrozenModel(name, model.forward_features, clip, what=CLASSIFIER_INPUT, module=model)
     if not isinstance(network, VideoTransformer):
         raise UserError(f"{name}: a {type(network).__name__} has no tokens; leave out --tokens")
     return FrozenModel(name, partial(_tokens, network), clip, what="all tokens after the last layer", module=model)
 
 
 def _tokens(network: VideoTransformer, clips: Tensor) -> Tensor:
-    tokens, grid = network.embed(clips)
-    for block in network.blocks:
-        tokens = block(tokens, grid)
+    tokens, grid = network.forward_tokens(clips)
     return all_tokens(tokens, grid, network.norm)
 
 
