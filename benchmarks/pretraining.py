@@ -24,26 +24,30 @@ from lightning import LightningModule, Trainer, seed_everything
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import CSVLogger
 from numpy.typing import NDArray
+from safetensors.torch import save_file
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as F
 
 from benchmarks.harness import parser, provenance, ran
-from lit_video.datamodules import Segments, VideoCSV
+from lit_video.datamodules import Segments, VideoCSV, VideoFolder
 from lit_video.datamodules.drawn_videos import DrawnVideos
 from lit_video.engine.progress import Progress
 from lit_video.engine.resumption import ExactResumption
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization
-from lit_video.network.stem import StemEmbedding  # noqa: F401  # named by trials
 from lit_video.network.vit import ViTSize
 from lit_video.training.command_line import recorded_command
+from lit_video.utils.class_paths import class_path
 from lit_video.utils.classes import by_task, per_task
 from lit_video.utils.files import write_atomically
 from lit_video.utils.text import did_you_mean, text_table
 from lit_video.utils.yaml_files import read_yaml
+from lit_video.video.settings import stored_settings
+from lit_video.weights.integrity import DIGEST, EXPORTED
+from lit_video.weights.reading import tensors_digest
 
 PLAN = Path(__file__).with_suffix(".yaml")
 LAST = "last.ckpt"
@@ -382,10 +386,38 @@ def transfer(names: list[str], folder: Path, videos: Path) -> int:
     return 0
 
 
+def release(trial: Trial, folder: Path, output: Path) -> int:
+    """Write a trial's weights in half precision with its settings, as ``export --to safetensors`` writes a run's."""
+    checkpoint = torch.load(folder / trial.name / LAST, weights_only=True)
+    network = trial.network()
+    network.load_state_dict(checkpoint["state_dict"])
+    weights = {name: value.half().contiguous() for name, value in network.network.state_dict().items()}
+
+    # a clip shows a whole video, and whole pictures, as in `transfer`
+    videos = trial.videos
+    shape: dict[str, Any] = {"num_frames": videos.num_frames, "image_size": trial.data["image_size"]}
+    clips = VideoFolder(".", sampling=Segments(), views="whole", test_crops=1, **shape)
+    settings = {
+        "model": class_path(XViT),
+        "data": stored_settings(clips) | {"mean": videos.mean, "std": videos.std},
+        "class_names": videos.class_names,
+        "trained_on": "",
+        "hyper_parameters": checkpoint["hyper_parameters"],
+        "temperature": None,
+        DIGEST: tensors_digest(weights),
+    }
+
+    output.mkdir(parents=True, exist_ok=True)
+    save_file(weights, output / "model.safetensors", metadata={"format": "pt"})
+    write_atomically(output / EXPORTED, json.dumps(settings, indent=1) + "\n")
+    print(f"{output}: {checkpoint['global_step']} of {trial.steps} steps")
+    return 0
+
+
 def main() -> int:
     """Train a trial, or compare trials."""
     made = parser("pretraining", __doc__)
-    made.add_argument("action", choices=("train", "transfer"))
+    made.add_argument("action", choices=("train", "transfer", "release"))
     made.add_argument("names", nargs="+", metavar="NAME", help="trials of pretraining.yaml")
     made.add_argument("--folder", type=Path, required=True, help="folder of the trials' checkpoints")
     made.add_argument("--minutes", type=float, default=150.0, help="length of a leg")
@@ -393,6 +425,8 @@ def main() -> int:
     given = made.parse_args()
     if given.action == "transfer":
         return transfer(given.names, given.folder, given.videos)
+    if given.action == "release":
+        return release(read_trial(PLAN, given.names[0]), given.folder, Path(given.output))
     for name in given.names:
         train(read_trial(PLAN, name), given.folder / name, given.minutes)
     return 0

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from lit_video.network.embedding import FrameEmbedding
 from lit_video.network.patches import Patches
 
-WIDTHS = (32, 64)  # channels of the two convolutions
+WIDTHS = (16, 32)  # channels of the two convolutions: multiples of 16, for which CPUs have fast code
 
 
 class StemPatches(Patches):

@@ -121,7 +121,7 @@ def choose(
     if start.weights:
         chosen += _tuning(start)
     else:
-        chosen += _scratch(machine, few=few)
+        chosen += _scratch(start, machine, few=few)
     if machine.gpu:
         chosen.append(Choice("trainer.precision", "bf16-mixed", "a GPU"))
     return chosen
@@ -266,18 +266,21 @@ def _tuning(start: Start) -> list[Choice]:
     ]
 
 
-def _scratch(machine: Machine, *, few: bool) -> list[Choice]:
+def _scratch(start: Start, machine: Machine, *, few: bool) -> list[Choice]:
     """Choose model and optimization of a training from scratch; with few videos, first train on drawn pictures."""
     size = {"embed_dim": 96, "depth": 4, "num_heads": 4}
     patch_size = 12
-    stills: list[Choice] = []
+    first: list[Choice] = []
     if machine.gpu:
         size = {"embed_dim": 384, "depth": 8, "num_heads": 6}
         patch_size = 16
     elif few:
         size["embed_dim"] = 48
         patch_size = 8
-        stills = [Choice("model.image_weights", STILLS, "few videos, so it learns from drawn pictures first")]
+        first = [Choice("model.image_weights", STILLS, "few videos, so it learns from drawn pictures first")]
+    else:
+        reason = "convolutions before the patches learn faster what moves where"
+        first = [Choice(f"model.{name}", value, reason) for name, value in start.settings.items()]
 
     optimization = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
     return [
@@ -286,7 +289,7 @@ def _scratch(machine: Machine, *, few: bool) -> list[Choice]:
         Choice("model.positions", "space-time", "the order of frames may matter"),
         Choice("model.position_std", 0.5, "positions that start near zero barely move in short trainings"),
         Choice("model.dropout", 0.0, "few steps"),
-        *stills,
+        *first,
         Choice("model.optimization", optimization, "from scratch Muon needs fewer steps than AdamW here"),
     ]
 

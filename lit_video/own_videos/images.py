@@ -10,7 +10,7 @@ from lit_video.errors import UserError
 from lit_video.own_videos.budget import built
 from lit_video.own_videos.choices import FRAMES
 from lit_video.own_videos.schemes import TableRows
-from lit_video.own_videos.starts import DEFAULT_WEIGHTS, SCRATCH, Start, at_hand, start_from
+from lit_video.own_videos.starts import DEFAULT_WEIGHTS, SCRATCH, SCRATCH_XVIT, Start, at_hand, start_from
 from lit_video.weights.hub import IMAGES, fetch, find
 from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit, structure
 
@@ -34,10 +34,11 @@ def choose_start(weights: str, schemes: TableRows, *, compared: bool) -> Start:
     """
     if compared:
         return SCRATCH if weights == "none" else image_start(weights, schemes)
+    scratch = SCRATCH if schemes else SCRATCH_XVIT
     if weights == "none":
-        return SCRATCH
+        return scratch
     if weights == "auto":
-        return start_from(DEFAULT_WEIGHTS) if not schemes and at_hand(DEFAULT_WEIGHTS) else SCRATCH
+        return start_from(DEFAULT_WEIGHTS) if not schemes and at_hand(DEFAULT_WEIGHTS) else scratch
 
     start = start_from(weights)
     if schemes:

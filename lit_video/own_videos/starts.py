@@ -7,8 +7,10 @@ from typing import Any, Literal
 
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import read_checkpoint
+from lit_video.network.stem import StemEmbedding
 from lit_video.own_videos.schemes import SCHEME_ROWS, TableRows
 from lit_video.settings.effects import data_names, model_names, of_group, picked
+from lit_video.utils.class_paths import class_path
 from lit_video.weights.hub import fetch, find, find_start
 from lit_video.weights.reading import CHECKPOINT_KEY
 
@@ -40,7 +42,8 @@ class Start:
         return {"finetuned": {"label": f"{self.model}, fine-tuned"}} if self.weights else {"xvit": SCHEME_ROWS["xvit"]}
 
 
-SCRATCH = Start("", "XViT", {}, {})
+SCRATCH = Start("", "XViT", {}, {})  # any scheme
+SCRATCH_XVIT = Start("", "XViT", {"embedding": class_path(StemEmbedding)}, {})
 
 
 def start_from(weights: str) -> Start:

@@ -7,7 +7,7 @@ import pytest
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.own_videos.budget import duration_in_words, length, other_orders
 from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, nested, sizes
-from lit_video.own_videos.starts import SCRATCH, Start
+from lit_video.own_videos.starts import SCRATCH, SCRATCH_XVIT, Start
 
 LAPTOP, SERVER = Machine(0.0, 16.0, 4), Machine(80.0, 128.0, 16)
 
@@ -78,6 +78,13 @@ def test_frames_pixels_memory_and_the_start_of_few_videos():
     few = settings(training=50)
     assert few["model"]["image_weights"].startswith("stills:") and "mean" not in few["data"]
     assert all("image_weights" not in other["model"] for other in (small, settings(training=50, machine=SERVER)))
+
+
+def test_convolutions_come_first_on_a_cpu_unless_the_scheme_is_named():
+    by_name = settings(start=SCRATCH_XVIT)["model"]
+    assert by_name["embedding"].endswith("StemEmbedding")
+    assert "embedding" not in settings(start=SCRATCH)["model"]
+    assert "embedding" not in settings(start=SCRATCH_XVIT, machine=SERVER)["model"]  # not tried at its size
 
 
 def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():
