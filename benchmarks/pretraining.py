@@ -57,6 +57,26 @@ PIXELS_SIDE = 12  # side of the small frames beside the trials
 FIRST_DAYS = ("20200626", "20200628")
 STRENGTHS = (0.001, 0.01, 0.1)  # inverse regularisation of the logistic regression; the best of each set is shown
 
+CARD = """\
+# drawn: a small X-ViT, pretrained on drawn videos
+
+{parameters:.2f} million parameters in half precision; clips of {num_frames} frames of {image_size} pixels. No
+filmed video, no picture and no published weights went into it: `lit_video.datamodules.drawn_videos` draws the videos
+(docs/drawn_videos.md of the repository).
+
+- Command: `{command}`
+- Commit: {commit}
+- Videos: {clips:,}, each shown once; {hours:.1f} hours of one core ({device})
+- Targets: the displacement of each patch until the next frame, and labels of what is drawn. Of new drawn
+  videos it explains {flow:.0f} % of the displacement, and has right in %: {tasks}.
+
+A start for training on videos of your own: `lit_video finetune VIDEOS --weights drawn`. It is the default where
+VideoMAE cannot be downloaded. What it gains on real videos is in docs/drawn_videos.md.
+
+Bad at: what needs knowledge of the world (objects, scenes, faces, text), fine detail (pictures of {image_size} pixels),
+events longer than a clip, sound. Its own classes are those of drawn videos, so `predict` with it alone is of no use.
+"""
+
 
 class MaskedXViT(XViT):
     """X-ViT that fills in masked patches of a clip, the self-supervised target of SimMIM (arXiv:2111.09886).
@@ -407,7 +427,22 @@ def release(trial: Trial, folder: Path, output: Path) -> int:
         DIGEST: tensors_digest(weights),
     }
 
+    record = _record(folder / trial.name)
+    tasks = ", ".join(f"{task} {record['metrics'][f'val/{task}']:.0f}" for task in videos.num_classes)
+    card = CARD.format(
+        parameters=sum(value.numel() for value in weights.values()) / 1e6,
+        command=record["command"],
+        commit=record["commit"],
+        clips=checkpoint["global_step"] * trial.data["batch_size"],
+        hours=record["cpu_seconds"] / 3600,
+        device=record["device"],
+        tasks=tasks,
+        flow=record["metrics"]["val/flow"],
+        **shape,
+    )
+
     output.mkdir(parents=True, exist_ok=True)
+    write_atomically(output / "README.md", card)
     save_file(weights, output / "model.safetensors", metadata={"format": "pt"})
     write_atomically(output / EXPORTED, json.dumps(settings, indent=1) + "\n")
     print(f"{output}: {checkpoint['global_step']} of {trial.steps} steps")

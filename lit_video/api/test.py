@@ -160,7 +160,11 @@ def _settings(
 
     of_weights: Nested = {}
     if weights:
-        of_weights = {**find(weights).settings, "model.weights": weights}
+        release = find(weights)
+        if release.inside:
+            how = f"lit_video finetune VIDEOS --weights {release.name}"
+            raise UserError(f"--weights {weights}: no evaluation is published, they are a start for training: {how}")
+        of_weights = {**release.settings, "model.weights": weights}
 
     # here, because importing torch takes seconds
     from lit_video.training.constructors import Constructors

@@ -1,6 +1,6 @@
 """Published weights: their list, and their download."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +8,10 @@ from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.weights.hub import Release, fetch, find, releases
 
 WEIGHTS_HEADER = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]
-NOT_OURS = "top-1 and top-5 are those that the authors report; we have fetched and tested none of these weights"
+NOT_OURS = (
+    "top-1 and top-5 are those that the authors report; we have fetched and tested none of these weights but drawn, "
+    "which are ours and come along: a start for a few videos of your own (docs/drawn_videos.md)"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,16 +30,20 @@ class PublishedWeights(Shown):
 
 def _row(release: Release) -> list[str]:
     settings = release.settings
+    size = settings["model.size"]
+    if isinstance(size, Mapping):
+        size = f"{size['embed_dim']}x{size['depth']}"
     kind = {1: "", 2: " FE"}.get(settings.get("model.variant", 1), "")
+    fetched = "comes along" if release.inside else "yes" if release.place.exists() else "no"
     return [
         release.name,
-        f"{settings['model']}-{settings['model.size']}{kind}",
+        f"{settings['model']}-{size}{kind}",
         str(settings["data"]),
         f"{settings['data.num_frames']} x {settings['data.image_size']}",
         f"{settings['data.test_clips']} x {settings['data.test_crops']}",
         *(f"{release.published[key]:.1f}" if key in release.published else "" for key in ("top1", "top5")),
         release.repository or release.place.name,
-        "yes" if release.place.exists() else "no",
+        fetched,
     ]
 
 

@@ -1,6 +1,7 @@
 """Choice of the length of training, from the speed at which this machine trains the model."""
 
 import inspect
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -26,6 +27,10 @@ MOST_EPOCHS = 200  # epochs
 MOST_BLIND = 100  # most epochs without validation videos, because overfitting would not be noticed
 ENOUGH = 50  # epochs that must fit into the time before clips get more frames or pixels
 STEPS = 3
+# optimizer steps after which four fifths of the validation videos of UTD-MHAD were right: 110 and 340
+# (docs/own_videos_measured.md), and some more
+STEPS_FROM_SMALL = 150
+STEPS_FROM_SCRATCH = 500
 PROBE_EPOCHS = 50
 VALIDATIONS = 25
 TEST_ORDERS = "data.test_orders"
@@ -141,13 +146,45 @@ def duration_in_words(rate: float, training: int, epochs: int, *, minutes: float
     return f"{line}, not the {minutes:g} of --minutes: {least}. Fewer or shorter videos, or a GPU, take less"
 
 
+def most_epochs(validates: bool) -> int:
+    """Return the most epochs that are ever chosen."""
+    return MOST_EPOCHS if validates else MOST_BLIND
+
+
+def steps_needed(start: Start) -> int:
+    """Return the optimizer steps that a training needs to learn much; 0 if it is not known for this start."""
+    if not start.weights:
+        return STEPS_FROM_SCRATCH
+    return STEPS_FROM_SMALL if start.is_small and not start.probe else 0
+
+
+def too_short(rate: float, epoch: int, *, minutes: float, needed: int, most: int, training: int, batch: int) -> str:
+    """Say that the user's minutes are too few to learn much, and how many would do; empty if they are enough.
+
+    Args:
+        rate: clips per second.
+        epoch: videos per epoch, summed over runs.
+        minutes: time for training.
+        needed: steps of a run that are needed, see :func:`steps_needed`.
+        most: most epochs that are ever chosen.
+        training: training videos of a run.
+        batch: videos of a step.
+    """
+    epochs_needed = min(most, math.ceil(needed * batch / training))
+    minutes_needed = epochs_needed * epoch / rate / SHARE / 60
+    if minutes_needed <= minutes:
+        return ""
+    enough = max(1, math.ceil(minutes_needed))
+    return f"Too short to learn much: this start needs about {epochs_needed} epochs, for which give --minutes {enough}"
+
+
 def length(rate: float, training: int, minutes: float, *, validates: bool, runs: int = 1) -> list[Choice]:
     """Choose epochs and validation interval of ``runs`` trainings that share ``minutes``.
 
     ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs.
     """
     fit = int(60 * minutes * SHARE * rate / training)
-    most = MOST_EPOCHS if validates else MOST_BLIND
+    most = most_epochs(validates)
     epochs = max(FEWEST_EPOCHS, min(most, fit))
     reason = f"{fit} fit in {plural(minutes, 'minute')} ({plural(runs, 'training')}, {rate:.3g} clips/s)"
     if epochs > fit:

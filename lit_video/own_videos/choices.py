@@ -20,6 +20,8 @@ LONGEST_WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
 # learning rate of fine-tuning times the model's width: 1e-4 for ViT-B; Adam's best rate is in proportion to 1 / width
 # (arXiv:2203.03466)
 RATE_OF_WIDTH = 0.0768
+# of small models, from scratch and from weights
+MUON = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
 # with fewer training videos, the model first learns from drawn pictures: of 40 videos, a model of width 48 then had
 # 14 of 19 test videos right, one of width 96 from scratch had 8
 FEW = 200
@@ -222,7 +224,7 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, c
 
 def _loading(decoded: float, training: int, machine: Machine, *, start: Start) -> list[Choice]:
     """Choose the batch, the number of decoding processes, and whether decoded videos are kept in memory."""
-    largest = 8 if start.weights else 16
+    largest = 8 if start.weights and not start.is_small else 16
     if machine.gpu > 30:
         largest = 32
     batch_size = max(2, min(largest, training // 4))
@@ -246,17 +248,22 @@ def _loading(decoded: float, training: int, machine: Machine, *, start: Start) -
 def _tuning(start: Start) -> list[Choice]:
     """Choose the optimization of a training that starts from weights."""
     width = vit_size(start.settings.get("size", "B")).embed_dim
-    optimization = {
+    adamw = {
         "optimizer": "adamw",
         "lr": round(RATE_OF_WIDTH / width, 6),
         "weight_decay": 0.05,
         "layer_decay": 0.75,
         "warmup": 0.1,
     }
-    reason = "fine-tuning: AdamW, lower rates for wider models and lower layers, a tenth is warm-up"
     if start.probe:
-        optimization |= {"lr": 1e-3, "layer_decay": 1.0}
+        optimization = adamw | {"lr": 1e-3, "layer_decay": 1.0}
         reason = "a probe alone is trained: AdamW, a tenth is warm-up"
+    elif start.is_small:
+        optimization = MUON
+        reason = "a small model: Muon at the rate of a training from scratch, a tenth is warm-up"
+    else:
+        optimization = adamw
+        reason = "fine-tuning: AdamW, lower rates for wider models and lower layers, a tenth is warm-up"
 
     weights = "model.image_weights" if start.sides else "model.weights"
     return [
@@ -282,7 +289,6 @@ def _scratch(start: Start, machine: Machine, *, few: bool) -> list[Choice]:
         reason = "convolutions before the patches learn faster what moves where"
         first = [Choice(f"model.{name}", value, reason) for name, value in start.settings.items()]
 
-    optimization = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
     return [
         Choice("model.size", size, "small, because it starts from scratch; larger models need --weights"),
         Choice("model.patch_size", patch_size, "pixels a side"),
@@ -290,7 +296,7 @@ def _scratch(start: Start, machine: Machine, *, few: bool) -> list[Choice]:
         Choice("model.position_std", 0.5, "positions that start near zero barely move in short trainings"),
         Choice("model.dropout", 0.0, "few steps"),
         *first,
-        Choice("model.optimization", optimization, "from scratch Muon needs fewer steps than AdamW here"),
+        Choice("model.optimization", MUON, "from scratch Muon needs fewer steps than AdamW here"),
     ]
 
 

@@ -11,7 +11,7 @@ from lit_video.own_videos.budget import built
 from lit_video.own_videos.choices import FRAMES
 from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.starts import DEFAULT_WEIGHTS, SCRATCH, SCRATCH_XVIT, Start, at_hand, start_from
-from lit_video.weights.hub import IMAGES, fetch, find
+from lit_video.weights.hub import DRAWN, IMAGES, fetch, find
 from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit, structure
 
 _logger = logging.getLogger(__name__)
@@ -19,10 +19,12 @@ _logger = logging.getLogger(__name__)
 # cheapest first; the second is for ViViT-4, which needs an even number of heads, while the first has three
 DEFAULTS = f"{IMAGES}vit_tiny_patch16_224.augreg_in21k", f"{IMAGES}vit_small_patch16_224.augreg_in21k"
 PATCHES = (4, 6, 8, 10, 14)  # numbers of patches along a frame's side
+OTHERWISE_DRAWN = "Training starts from a small model that comes along, pretrained on drawn videos (--weights drawn)"
+OTHERWISE_SCRATCH = "Training starts from scratch, which is usually less accurate with few videos"
 
 
 def choose_start(weights: str, schemes: TableRows, *, compared: bool) -> Start:
-    """Return the start of trainings; ``auto`` means default weights, or from scratch if they cannot be downloaded.
+    """Return the start of trainings; ``auto`` means the default weights, or those that come along.
 
     Args:
         weights: ``auto``, ``none``, or a name of weights.
@@ -34,11 +36,10 @@ def choose_start(weights: str, schemes: TableRows, *, compared: bool) -> Start:
     """
     if compared:
         return SCRATCH if weights == "none" else image_start(weights, schemes)
-    scratch = SCRATCH if schemes else SCRATCH_XVIT
-    if weights == "none":
-        return scratch
+    if weights == "none" or (weights == "auto" and schemes):
+        return SCRATCH if schemes else SCRATCH_XVIT
     if weights == "auto":
-        return start_from(DEFAULT_WEIGHTS) if not schemes and at_hand(DEFAULT_WEIGHTS) else scratch
+        return start_from(DEFAULT_WEIGHTS if at_hand(DEFAULT_WEIGHTS, OTHERWISE_DRAWN) else DRAWN)
 
     start = start_from(weights)
     if schemes:
@@ -62,7 +63,7 @@ def image_start(weights: str, rows: TableRows) -> Start:
         except ValueError as error:
             reason = f"{image}: {error}"
             continue
-        return start if at_hand(image) else SCRATCH
+        return start if at_hand(image, OTHERWISE_SCRATCH) else SCRATCH
     _logger.info(f"{reason}. All schemes start from scratch, so that the comparison is fair.")
     return SCRATCH
 

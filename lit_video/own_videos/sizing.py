@@ -14,8 +14,11 @@ from lit_video.own_videos.budget import (
     clips_per_second,
     duration_in_words,
     length,
+    most_epochs,
     other_orders,
     probed,
+    steps_needed,
+    too_short,
 )
 from lit_video.own_videos.choices import Choice, Machine, measured, nested
 from lit_video.own_videos.schemes import TableRows
@@ -25,7 +28,7 @@ from lit_video.utils.text import plural
 _logger = logging.getLogger(__name__)
 
 MINUTES_OF_DEVICE = {"CPU": 10.0, "GPU": 30.0}
-FROZEN_BY_DEFAULT = {"CPU": "yes", "GPU": "no"}
+FROZEN_BY_DEFAULT = {"CPU": "yes", "GPU": "no"}  # but for small models, whose layers are all trained
 GB_OF_A_PIXEL = 3e-9  # three bytes, RGB
 
 
@@ -156,6 +159,17 @@ def choose_settings(task: Workload, start: Start) -> Chosen:
     if not start.weights and best.epochs < ENOUGH:
         settings = choices.crop_less(settings)
     lasts = duration_in_words(best.clips_per_second, task.epoch, best.epochs, minutes=minutes)
+    short = too_short(
+        best.clips_per_second,
+        task.epoch,
+        minutes=minutes,
+        needed=steps_needed(start),
+        most=most_epochs(task.is_validated),
+        training=task.training,
+        batch=nested(settings)["data"]["batch_size"],
+    )
+    if short:
+        lasts = f"{lasts}. {short}"
     orders = _other_orders(task, settings, seconds or 1 / best.clips_per_second, minutes=minutes)
     return Chosen([*settings, *best.lengths, orders], choosing.rows, lasts)
 
@@ -181,7 +195,7 @@ def _frozen(
 
     If the backbone is not frozen, return the start as it is, no choices, and ``None`` for the time.
     """
-    is_frozen = (task.frozen or FROZEN_BY_DEFAULT[machine.kind]) == "yes"
+    is_frozen = (task.frozen or ("no" if start.is_small else FROZEN_BY_DEFAULT[machine.kind])) == "yes"
     if not start.weights or start.sides or not is_frozen:
         return start, [], None
     probe, chosen, seconds = probed(start, len(task.facts), task.epoch, minutes=minutes, classes=len(task.classes))

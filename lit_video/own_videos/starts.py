@@ -8,10 +8,11 @@ from typing import Any, Literal
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import read_checkpoint
 from lit_video.network.stem import StemEmbedding
+from lit_video.network.vit import vit_size
 from lit_video.own_videos.schemes import SCHEME_ROWS, TableRows
 from lit_video.settings.effects import data_names, model_names, of_group, picked
 from lit_video.utils.class_paths import class_path
-from lit_video.weights.hub import fetch, find, find_start
+from lit_video.weights.hub import DRAWN, OURS, PREFIX, fetch, find, find_start
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 _logger = logging.getLogger(__name__)
@@ -20,6 +21,8 @@ _logger = logging.getLogger(__name__)
 CLIP_SETTINGS = data_names("clip", "pixels")
 # model settings that are not taken from a checkpoint, but chosen anew or decided by the data set
 LEFT_OUT = {*model_names("clip", "classes", "start", "training", "machine")} - {"dropout"}
+
+SMALLEST_PUBLISHED = 192  # width of ViT-Ti
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,11 @@ class Start:
     probe: Literal["attentive", "frames"] | None = None  # classifier of a frozen backbone; None to train all layers
     sides: tuple[int, ...] = ()  # sides in pixels that an image model allows
     is_named: bool = False  # whether the user named it, so that it is used even if it is slow
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the model is narrower than any published one, so that training all its layers is fast and safe."""
+        return bool(self.weights) and vit_size(self.settings.get("size", "B")).embed_dim < SMALLEST_PUBLISHED
 
     @property
     def rows(self) -> TableRows:
@@ -53,7 +61,7 @@ def start_from(weights: str) -> Start:
         published = find(path).settings
         clips = picked(of_group(published, "data"), CLIP_SETTINGS)
         return Start(path, published["model"], of_group(published, "model"), clips)
-    if path != Path(weights):
+    if Path(weights).is_dir():
         _logger.info(f"--weights {weights}: starts from the tested checkpoint of this run, {path.name}")
     try:
         checkpoint = read_checkpoint(path, "weights")
@@ -65,14 +73,15 @@ def start_from(weights: str) -> Start:
     for key, value in checkpoint["hyper_parameters"].items():
         if not (key in LEFT_OUT or key.startswith("_") or value is None):
             model[key] = [*value] if isinstance(value, tuple) else value
-    return Start(str(path.resolve()), own["model"].rpartition(".")[2], model, picked(own["data"], CLIP_SETTINGS))
+    name = PREFIX + DRAWN if path == OURS else str(path.resolve())
+    return Start(name, own["model"].rpartition(".")[2], model, picked(own["data"], CLIP_SETTINGS))
 
 
-DEFAULT_WEIGHTS = "videomae-base-k400"  # weights to start from without a flag
+DEFAULT_WEIGHTS = "videomae-base-k400"  # weights to start from without a flag, if they can be had
 
 
-def at_hand(name: str) -> bool:
-    """Return whether default weights are on this machine, after a download if needed; if not, say what happens then."""
+def at_hand(name: str, otherwise: str) -> bool:
+    """Return whether default weights are on this machine, after a download if needed; if not, say what is done then."""
     release = find(name)
     try:
         fetch(release)
@@ -80,7 +89,6 @@ def at_hand(name: str) -> bool:
         why = f"{str(error).partition(';')[0]}, so this pretrained model cannot be downloaded"
         how = f"run lit_video weights fetch {release.name} on a machine with a network"
         there = f"{how}, and copy the download to {release.place} on this machine"
-        scratch = "Training starts from scratch, which is usually less accurate with few videos"
-        _logger.info(f"{why}. {scratch}. To start from this model, {there}.")
+        _logger.info(f"{why}. {otherwise}. To start from this model, {there}.")
         return False
     return True

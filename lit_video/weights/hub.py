@@ -1,5 +1,6 @@
 """Published weights: addresses, settings of their evaluation, and download."""
 
+import json
 import logging
 import os
 import re
@@ -19,6 +20,7 @@ from lit_video.utils.messages import are_shown
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.checksums import check_download, refuse_other_content
+from lit_video.weights.integrity import EXPORTED
 from lit_video.weights.parts import matching, without
 
 _logger = logging.getLogger(__name__)
@@ -26,6 +28,8 @@ _logger = logging.getLogger(__name__)
 RELEASES_FILE = Path(__file__).with_name("released.yaml")
 PREFIX = "hub:"  # prefix of published weights
 IMAGES = "timm:"  # prefix of image models of timm
+DRAWN = "drawn"  # weights of our own pretraining on drawn videos, docs/drawn_videos.md
+OURS = Path(__file__).parent / DRAWN / "model.safetensors"
 
 
 @dataclass(frozen=True)
@@ -38,10 +42,13 @@ class Release:
     repository: str | None  # OWNER/NAME at Hugging Face; None for a file
     published: Mapping[str, float]  # top1 and top5 in percent, as far as published
     sha256: str | None = None  # published checksum of the file; None if there is none
+    inside: Path | None = None  # export that comes along in this package; None for weights to fetch
 
     @property
     def place(self) -> Path:
         """Path of the release's file or folder once it has been fetched."""
+        if self.inside:
+            return self.inside
         folder = data_folder() / "weights" / self.name.replace(":", "/")
         return folder / PurePosixPath(urlsplit(self.address or "").path).name
 
@@ -72,7 +79,16 @@ def releases() -> dict[str, Release]:
             published=entry.get("published", {}),
             sha256=entry.get("sha256"),
         )
-    return by_name
+    return by_name | {DRAWN: _of_drawn_videos()}
+
+
+def _of_drawn_videos() -> Release:
+    """Return the weights of this package's own pretraining; their settings are those of the export."""
+    export = json.loads(OURS.with_name(EXPORTED).read_text())
+    settings = {"data": "DrawnVideos", "model": export["model"].rpartition(".")[2]}
+    settings |= {f"data.{name}": value for name, value in export["data"].items()}
+    settings |= {f"model.{name}": value for name, value in export["hyper_parameters"].items()}
+    return Release(DRAWN, settings, address=None, repository=None, published={}, inside=OURS)
 
 
 def find(setting: str) -> Release:
@@ -88,9 +104,15 @@ def find(setting: str) -> Release:
 
 
 def find_start(weights: str, option: str = "weights") -> str | Path:
-    """Return what a user's start means: ``hub:NAME`` for fetched published weights, else the file of a checkpoint."""
+    """Return what a user's start means: ``hub:NAME`` for fetched published weights, else the file of a checkpoint.
+
+    The weights that come along in this package are such a file, an export.
+    """
     if weights.startswith(PREFIX) or weights in releases():
-        name = PREFIX + find(weights).name
+        release = find(weights)
+        if release.inside:
+            return release.inside
+        name = PREFIX + release.name
         weights_path(name)
         return name
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 import yaml
 
-from benchmarks.pretraining import LAST, PLAN, RECORD, read_trial, train
+from benchmarks.pretraining import LAST, PLAN, RECORD, read_trial, release, train
 from lit_video.errors import UserError
+from lit_video.inference.predict import load
 
 TINY = {
     "data": {"num_frames": 2, "image_size": 16, "batch_size": 4, "num_workers": 0, "epoch_length": 8, "val_length": 4},
@@ -55,6 +56,16 @@ def test_legs_end_with_the_weights_of_one_training(name, tmp_path):
     whole = weights(tmp_path / "whole")
     legs = weights(tmp_path / "legs")
     assert all(torch.equal(whole[name], legs[name]) for name in whole)
+
+
+def test_released_weights_load_in_half_precision_and_with_a_card(tmp_path):
+    trial = tiny("flow")
+    train(trial, tmp_path / "flow", minutes=10)
+    release(trial, tmp_path, tmp_path / "out")
+    trained = weights(tmp_path / "flow")
+    loaded = load(tmp_path / "out/model.safetensors").model.state_dict()
+    assert all(torch.equal(value, trained[name].half().float()) for name, value in loaded.items())
+    assert "24, each shown once" in (tmp_path / "out/README.md").read_text()
 
 
 def test_a_masked_patch_does_not_see_its_own_pixels():

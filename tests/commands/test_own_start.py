@@ -18,7 +18,7 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.own_videos.starts import DEFAULT_WEIGHTS
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
-from lit_video.weights.hub import Release
+from lit_video.weights.hub import DRAWN, Release, releases
 from tests.commands.conftest import train_nothing
 from tests.commands.test_own_videos import rooms, videos  # noqa: F401  # fixtures
 
@@ -80,7 +80,8 @@ def hub(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)  # read once, when it is imported
     monkeypatch.setattr("lit_video.weights.hub.WAIT", 60)  # enough on a loaded machine
     release = Release(DEFAULT_WEIGHTS, SETTINGS, None, REPOSITORY, {})
-    monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {DEFAULT_WEIGHTS: release})
+    stand_ins = {DEFAULT_WEIGHTS: release, DRAWN: releases()[DRAWN]}
+    monkeypatch.setattr("lit_video.weights.hub.releases", lambda: stand_ins)
     server.folder = tmp_path / "published"
     yield server
     server.shutdown()
@@ -176,7 +177,7 @@ def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_
 )
 def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, videos, capsys, monkeypatch):  # noqa: F811
     monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
-    monkeypatch.setattr("lit_video.own_videos.images.at_hand", lambda image: True)
+    monkeypatch.setattr("lit_video.own_videos.images.at_hand", lambda image, otherwise: True)
     monkeypatch.setattr("lit_video.own_videos.images.fetch", lambda release: None)
     assert main(["compare", "rooms", "--minutes", "0.00001", "--schemes", *flags]) == status
     printed = capsys.readouterr()
@@ -188,7 +189,7 @@ def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, vide
 
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "xvit"]], ids=["finetune", "compare"])
 @pytest.mark.parametrize("how", ["offline", "a silent name server"])
-def test_without_a_network_training_is_from_scratch(how, command, hub, image, videos, capsys, monkeypatch):  # noqa: F811
+def test_what_training_starts_from_without_a_network(how, command, hub, image, videos, capsys, monkeypatch):  # noqa: F811
     monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
     monkeypatch.setattr("lit_video.weights.hub.WAIT", 0.3)
     if how == "offline":
@@ -197,9 +198,12 @@ def test_without_a_network_training_is_from_scratch(how, command, hub, image, vi
         monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *given, **options: time.sleep(5))
     assert main([*command, "rooms", "--minutes", "0.01"]) == FAILED
     name = DEFAULT_WEIGHTS if command == ["finetune"] else IMAGE
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "from scratch" in line and name in line]
+    start = "--weights drawn" if command == ["finetune"] else "from scratch"
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if start in line and name in line]
     reasons = {"offline": "HF_HUB_OFFLINE is set", "a silent name server": "in 0.3 s"}
     assert reasons[how] in line and f"lit_video weights fetch {name}" in line
     (file,) = (videos.parent / "own/rooms").glob("rooms*.yaml")
-    assert read_yaml(file)["model"]["class_path"] == "XViT"
+    model = read_yaml(file)["model"]
+    assert model["class_path"] == "XViT"
+    assert model["init_args"].get("weights") == ("hub:drawn" if command == ["finetune"] else None)
     assert not hub.asked

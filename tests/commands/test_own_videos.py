@@ -80,7 +80,7 @@ class FineTuned:
 
     @property
     def command(self):
-        return ["finetune", "rooms", "--minutes", "0.01", *SMALL]
+        return ["finetune", "rooms", "--weights", "none", "--minutes", "0.01", *SMALL]
 
     @property
     def own(self):
@@ -192,7 +192,7 @@ def test_the_plan_is_an_ordinary_experiment_with_reasons_in_its_comments(tuned, 
 
 @pytest.mark.parametrize("minutes", [[], ["--minutes", "0.01"]], ids=["without minutes", "with the same minutes"])
 def test_a_second_call_goes_on_with_the_plan_and_its_runs(minutes, tuned, capsys):
-    assert main(["finetune", "rooms", *minutes, *SMALL]) == 0
+    assert main(["finetune", "rooms", "--weights", "none", *minutes, *SMALL]) == 0
     said = capsys.readouterr().out
     assert "own/rooms/rooms.yaml" in said
     assert "finished, skipped" in said
@@ -269,7 +269,7 @@ def test_few_videos_with_given_splits_are_tested_as_given(videos, monkeypatch):
         (videos / "test" / label).mkdir(parents=True)
         (videos / label / "rec0_0.mp4").rename(videos / "test" / label / "rec0_0.mp4")
         (videos / label).rename(videos / "train" / label)
-    assert main(["finetune", "rooms", "--minutes", "0.01"]) == FAILED
+    assert main(["finetune", "rooms", "--weights", "none", "--minutes", "0.01"]) == FAILED
     assert list(read_yaml(videos.parent / "own/rooms/rooms.yaml")["table"]["rows"]) == ["xvit"]
 
 

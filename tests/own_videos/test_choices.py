@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lit_video.datamodules.probe import VideoInfo
-from lit_video.own_videos.budget import duration_in_words, length, other_orders
+from lit_video.own_videos.budget import duration_in_words, length, other_orders, steps_needed, too_short
 from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, nested, sizes
 from lit_video.own_videos.starts import SCRATCH, SCRATCH_XVIT, Start
 
@@ -95,8 +95,10 @@ def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():
     assert chosen["model"]["weights"] == "hub:x"
     assert chosen["model"]["optimization"]["optimizer"] == "adamw"
     assert chosen["model"]["optimization"]["layer_decay"] == 0.75
-    small = settings(start=replace(start, settings={"size": {"embed_dim": 64, "depth": 4, "num_heads": 4}}))
-    assert [one["model"]["optimization"]["lr"] for one in (chosen, small)] == [1e-4, 1.2e-3]
+    narrower = settings(start=replace(start, settings={"size": {"embed_dim": 256, "depth": 4, "num_heads": 4}}))
+    assert [one["model"]["optimization"]["lr"] for one in (chosen, narrower)] == [1e-4, 3e-4]
+    small = settings(start=replace(start, settings={"size": {"embed_dim": 96, "depth": 4, "num_heads": 4}}))
+    assert small["model"]["optimization"] == settings()["model"]["optimization"]
     assert chosen["trainer"]["precision"] == "bf16-mixed"
     assert "size" not in chosen["model"]
 
@@ -174,3 +176,19 @@ def test_the_reason_for_the_epochs_adds_up_and_nothing_chooses_without_validatio
     assert "6 trainings, 100 clips/s" in reason
     assert ("the minimum" in reason, "the most" in reason) == (epochs == 10, epochs == 100)
     assert f"{int(42 * minutes)} fit in " in reason
+
+
+def test_too_few_minutes_are_said_with_those_that_would_do():
+    facts = {"needed": 480, "most": 200, "training": 320, "batch": 16}
+    # 24 epochs of 320 videos take 7,680 s at a clip a second, and a share of the time is for other work
+    assert "about 24 epochs" in too_short(1.0, 320, minutes=10.0, **facts)
+    assert too_short(1.0, 320, minutes=10.0, **facts).endswith("--minutes 183")
+    assert too_short(1.0, 320, minutes=183.0, **facts) == ""
+    assert "about 200 epochs" in too_short(0.01, 320, minutes=10.0, **facts | {"needed": 9999})
+
+
+def test_weights_need_fewer_steps_than_a_training_from_scratch():
+    tiny = {"size": {"embed_dim": 96, "depth": 4, "num_heads": 4}}
+    assert 0 < steps_needed(Start("hub:x", "XViT", tiny, {})) < steps_needed(SCRATCH)
+    assert steps_needed(Start("hub:x", "XViT", tiny, {}, probe="frames")) == 0  # not known
+    assert steps_needed(Start("hub:x", "XViT", {"size": "B"}, {})) == 0

@@ -1,0 +1,175 @@
+"""Compare starts of ``finetune`` on real videos: from scratch, and from weights that were pretrained on drawn videos.
+
+``trials --videos DATA -o FILE`` uses training persons and recordings alone, to choose weights and settings:
+of UTD-MHAD each training person left out in turn, of AVLetters repetition 2 after repetition 1, of room_actions the
+first two days. ``test`` uses the test persons, repetition 3 and all recordings, once, with what was chosen. Sets with a
+number have so many clips of each class, drawn by the seed. A run goes on after a stop, and the file is written after
+each.
+"""
+
+import csv
+import json
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import product
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import lit_video
+from benchmarks.harness import parser, provenance, ran
+from lit_video.errors import UserError
+from lit_video.runs.finished import read_finished
+from lit_video.training.command_line import recorded_command
+from lit_video.utils.files import write_atomically, write_table
+from lit_video.utils.text import text_table
+
+Row = dict[str, str]
+TRAINING_PERSONS = ("s01", "s03", "s05", "s07")
+FIRST_DAYS = ("20200626", "20200628")
+
+# starts by name: arguments of finetune; another name is a file of weights, all of whose layers are trained
+STARTS: dict[str, dict[str, Any]] = {
+    "plain": {"weights": "none", "scheme": "xvit"},  # from scratch, without convolutions before the patches
+    "scratch": {"weights": "none"},
+    "drawn": {"weights": "drawn"},
+    "drawn, frozen": {"weights": "drawn", "frozen": True},
+}
+
+
+def persons(rows: Sequence[Row], held_out: str) -> list[Row]:
+    """Train on the other training persons of UTD-MHAD, test on the one that is held out."""
+    kept = [row for row in rows if row["person"] in TRAINING_PERSONS]
+    return [row | {"split": "test" if row["person"] == held_out else "train"} for row in kept]
+
+
+def test_persons(rows: Sequence[Row]) -> list[Row]:
+    """Train on the training persons of UTD-MHAD, test on the others."""
+    return [row | {"split": "train" if row["person"] in TRAINING_PERSONS else "test"} for row in rows]
+
+
+def repetitions(rows: Sequence[Row], train: str, test: str) -> list[Row]:
+    """Train on some repetitions of AVLetters, test on another."""
+    kept = [row for row in rows if row["repetition"] in train + test]
+    return [row | {"split": "test" if row["repetition"] == test else "train"} for row in kept]
+
+
+def first_days(rows: Sequence[Row]) -> list[Row]:
+    """Keep recordings of room_actions of the first two days; they are cross-validated."""
+    return [row for row in rows if row["recording"].startswith(FIRST_DAYS)]
+
+
+# sets by part and name: the folder of videos, and the choice of its rows
+Choice = tuple[str, Callable[[Sequence[Row]], Sequence[Row]]]
+PARTS: dict[str, dict[str, Choice]] = {
+    "trials": {
+        **{f"utd_mhad {held}": ("utd_mhad", partial(persons, held_out=held)) for held in TRAINING_PERSONS},
+        "avletters": ("avletters", lambda rows: repetitions(rows, "1", "2")),
+        "room_actions": ("room_actions", first_days),
+    },
+    "test": {
+        "utd_mhad": ("utd_mhad", test_persons),
+        "avletters": ("avletters", lambda rows: repetitions(rows, "12", "3")),
+        "room_actions": ("room_actions", lambda rows: rows),
+    },
+}
+
+
+def few(rows: Sequence[Row], clips: int, seed: int) -> list[Row]:
+    """Keep so many training clips of each class."""
+    rng = random.Random(f"clips {seed}")
+    chosen: list[Row] = [row for row in rows if row["split"] == "test"]
+    for label in sorted({row["label"] for row in rows}):
+        pool = [row for row in rows if row["label"] == label and row["split"] == "train"]
+        chosen += rng.sample(pool, min(clips, len(pool)))
+    return chosen
+
+
+def table_of_videos(part: str, name: str, *, videos: Path, seed: int, file: Path) -> None:
+    """Write the table of a set; ``utd_mhad 4`` and the like have so many training clips of each class."""
+    words = name.split()
+    clips = int(words.pop()) if words[-1].isdigit() else None
+    folder, choose = PARTS[part][" ".join(words)]
+    with (videos / folder / "labels.csv").open(newline="") as content:
+        rows = choose(list(csv.DictReader(content)))
+    if clips:
+        rows = few(rows, clips, seed)
+
+    columns = ["label", *(column for column in ("split", "recording") if column in rows[0])]
+    lines = [[str(videos / folder / row["path"]), *(row[column] for column in columns)] for row in rows]
+    write_table(file, [["path", *columns], *lines])
+
+
+def measure(start: str, table: Path, *, minutes: float, seed: int) -> dict[str, Any]:
+    """Fine-tune and test; return the accuracy, what it says, and the seconds of clock and of CPU."""
+    arguments = STARTS.get(start) or {"weights": start, "frozen": False}
+    begun = time.perf_counter(), time.process_time()
+    tested = lit_video.finetune(
+        table,
+        minutes=minutes,
+        seed=seed,
+        output=table.with_suffix(""),
+        settings={"trainer": {"logger": False}},
+        **arguments,
+    )
+    finished = read_finished(tested.run)
+    assert finished is not None
+    return {
+        "top1": finished.result.metrics["test/video_top1"],
+        "said": tested.facts[0],
+        "steps": finished.result.steps,
+        "seconds": round(time.perf_counter() - begun[0], 1),
+        "cpu_seconds": round(time.process_time() - begun[1], 1),
+    }
+
+
+def shown(results: Sequence[dict[str, Any]]) -> str:
+    """Return the accuracies of sets and starts, means over seeds."""
+    starts = list(dict.fromkeys(str(result["start"]) for result in results))
+    body = []
+    for name in dict.fromkeys(str(result["set"]) for result in results):
+        cells = [name]
+        for start in starts:
+            top1 = [result["top1"] for result in results if (result["set"], result["start"]) == (name, start)]
+            cells.append(f"{mean(top1):.1f} ({len(top1)})" if top1 else "not run")
+        body.append(cells)
+    return text_table("top-1 in %, mean (seeds)", ["videos", *starts], body)
+
+
+def main() -> int:
+    """Run what the file does not hold yet, and show it."""
+    made = parser("starts", __doc__ or "")
+    made.add_argument("part", choices=list(PARTS))
+    made.add_argument("--videos", type=Path, required=True, help="folder of utd_mhad, avletters and room_actions")
+    made.add_argument("--sets", nargs="+", metavar="SET", help="sets, such as avletters or 'utd_mhad s07 4'")
+    made.add_argument("--starts", nargs="+", default=["plain", "scratch", "drawn"], metavar="START")
+    made.add_argument("--minutes", type=float, default=10.0)
+    made.add_argument("--seeds", type=int, nargs="+", default=[0])
+    given = made.parse_args()
+    if given.output is None:
+        raise UserError("give a file of the results: -o FILE")
+
+    results = json.loads(given.output.read_text()) if given.output.exists() else []
+    videos = given.videos.resolve()
+    for seed, name, start in product(given.seeds, given.sets or PARTS[given.part], given.starts):
+        run = {"part": given.part, "set": name, "start": start, "minutes": given.minutes, "seed": seed}
+        if any(run.items() <= result.items() for result in results):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            table = Path(folder) / "videos.csv"
+            table_of_videos(given.part, name, videos=videos, seed=seed, file=table)
+            accuracy = measure(start, table, minutes=given.minutes, seed=seed)
+        facts = provenance(recorded_command(sys.argv[1:], "python -m benchmarks.starts"), "cpu")
+        results.append(run | accuracy | facts)
+        write_atomically(given.output, json.dumps(results, indent=1) + "\n")
+        print(f"{name}, {start}, seed {seed}: {accuracy['said']}", flush=True)
+    print(shown(results))
+    return 0
+
+
+if __name__ == "__main__":
+    ran(main)

@@ -1,0 +1,63 @@
+"""Test the comparison of starts: what is trained on, and that no test video is used to choose."""
+
+import csv
+
+import pytest
+
+from benchmarks.starts import PARTS, table_of_videos
+
+
+@pytest.fixture
+def videos(tmp_path):
+    """Tables of the three sets, each row once."""
+    rows = {
+        "utd_mhad": [("person", f"s0{number}") for number in range(1, 9)],
+        "avletters": [("repetition", number) for number in "123"],
+        "room_actions": [("recording", f"{day}_1") for day in ("20200626", "20200628", "20200701")],
+    }
+    for name, values in rows.items():
+        (tmp_path / name).mkdir()
+        lines = [["path", "label", values[0][0]]]
+        lines += [[f"{label}{i}_{value}.mp4", label, value] for label in "ab" for i in "123" for _, value in values]
+        with (tmp_path / name / "labels.csv").open("w", newline="") as file:
+            csv.writer(file).writerows(lines)
+    return tmp_path
+
+
+def table(part, name, videos, seed=0):
+    """Return the rows of a set: (file name, split or none)."""
+    file = videos / "table.csv"
+    table_of_videos(part, name, videos=videos, seed=seed, file=file)
+    with file.open(newline="") as content:
+        return [(row["path"].rpartition("/")[2], row.get("split")) for row in csv.DictReader(content)]
+
+
+def test_trials_and_test_share_no_tested_video(videos):
+    tested = {
+        part: {
+            path
+            for name in ("utd_mhad s01", "utd_mhad s07", "utd_mhad", "avletters")
+            if name in PARTS[part]
+            for path, split in table(part, name, videos)
+            if split == "test"
+        }
+        for part in PARTS
+    }
+    assert all(tested.values()) and not tested["trials"] & tested["test"]
+
+
+def test_trials_see_no_video_of_the_test(videos):
+    held = {
+        path for name in ("utd_mhad", "avletters") for path, split in table("test", name, videos) if split == "test"
+    }
+    seen = {path for name in PARTS["trials"] for path, _ in table("trials", name, videos)}
+    assert not seen & held
+    assert len(table("trials", "room_actions", videos)) == 12 < len(table("test", "room_actions", videos))
+
+
+def test_few_clips_are_drawn_by_the_seed_and_tested_on_all(videos):
+    whole = table("trials", "utd_mhad s07", videos)
+    one = table("trials", "utd_mhad s07 2", videos)
+    assert [split for _, split in one].count("train") == 4
+    assert {path for path, split in one if split == "test"} == {path for path, split in whole if split == "test"}
+    assert table("trials", "utd_mhad s07 2", videos, seed=0) == one != table("trials", "utd_mhad s07 2", videos, seed=1)
