@@ -11,7 +11,7 @@ from lit_video.own_videos.budget import built
 from lit_video.own_videos.choices import FRAMES
 from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.starts import DEFAULT_WEIGHTS, SCRATCH, SCRATCH_XVIT, Start, at_hand, start_from
-from lit_video.weights.hub import DRAWN, IMAGES, fetch, find
+from lit_video.weights.hub import DRAWN_WEIGHTS, IMAGES, fetch, find
 from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit, structure
 
 _logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def choose_start(weights: str, schemes: TableRows, *, compared: bool) -> Start:
     if weights == "none" or (weights == "auto" and schemes):
         return SCRATCH if schemes else SCRATCH_XVIT
     if weights == "auto":
-        return start_from(DEFAULT_WEIGHTS if at_hand(DEFAULT_WEIGHTS, OTHERWISE_DRAWN) else DRAWN)
+        return start_from(DEFAULT_WEIGHTS if at_hand(DEFAULT_WEIGHTS, OTHERWISE_DRAWN) else DRAWN_WEIGHTS)
 
     start = start_from(weights)
     if schemes:

@@ -28,8 +28,8 @@ _logger = logging.getLogger(__name__)
 RELEASES_FILE = Path(__file__).with_name("released.yaml")
 PREFIX = "hub:"  # prefix of published weights
 IMAGES = "timm:"  # prefix of image models of timm
-DRAWN = "drawn"  # weights of our own pretraining on drawn videos, docs/drawn_videos.md
-OURS = Path(__file__).parent / DRAWN / "model.safetensors"
+DRAWN_WEIGHTS = "drawn"  # weights of our own pretraining on drawn videos, docs/drawn_videos.md
+DRAWN_FILE = Path(__file__).parent / DRAWN_WEIGHTS / "model.safetensors"
 
 
 @dataclass(frozen=True)
@@ -79,16 +79,16 @@ def releases() -> dict[str, Release]:
             published=entry.get("published", {}),
             sha256=entry.get("sha256"),
         )
-    return by_name | {DRAWN: _of_drawn_videos()}
+    return by_name | {DRAWN_WEIGHTS: _of_drawn_videos()}
 
 
 def _of_drawn_videos() -> Release:
     """Return the weights of this package's own pretraining; their settings are those of the export."""
-    export = json.loads(OURS.with_name(EXPORTED).read_text())
+    export = json.loads(DRAWN_FILE.with_name(EXPORTED).read_text())
     settings = {"data": "DrawnVideos", "model": export["model"].rpartition(".")[2]}
     settings |= {f"data.{name}": value for name, value in export["data"].items()}
     settings |= {f"model.{name}": value for name, value in export["hyper_parameters"].items()}
-    return Release(DRAWN, settings, address=None, repository=None, published={}, inside=OURS)
+    return Release(DRAWN_WEIGHTS, settings, address=None, repository=None, published={}, inside=DRAWN_FILE)
 
 
 def find(setting: str) -> Release:

@@ -18,7 +18,7 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.own_videos.starts import DEFAULT_WEIGHTS
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
-from lit_video.weights.hub import DRAWN, Release, releases
+from lit_video.weights.hub import DRAWN_WEIGHTS, Release, releases
 from tests.commands.conftest import train_nothing
 from tests.commands.test_own_videos import rooms, videos  # noqa: F401  # fixtures
 
@@ -80,7 +80,7 @@ def hub(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)  # read once, when it is imported
     monkeypatch.setattr("lit_video.weights.hub.WAIT", 60)  # enough on a loaded machine
     release = Release(DEFAULT_WEIGHTS, SETTINGS, None, REPOSITORY, {})
-    stand_ins = {DEFAULT_WEIGHTS: release, DRAWN: releases()[DRAWN]}
+    stand_ins = {DEFAULT_WEIGHTS: release, DRAWN_WEIGHTS: releases()[DRAWN_WEIGHTS]}
     monkeypatch.setattr("lit_video.weights.hub.releases", lambda: stand_ins)
     server.folder = tmp_path / "published"
     yield server

@@ -8,21 +8,21 @@ import lit_video
 from lit_video.__main__ import main
 from lit_video.inference.checkpoints import read_checkpoint
 from lit_video.own_videos.starts import start_from
-from lit_video.weights.hub import DRAWN, OURS, find, weights_path
+from lit_video.weights.hub import DRAWN_WEIGHTS, DRAWN_FILE, find, weights_path
 
 
 def test_the_files_are_small_and_say_where_they_come_from():
-    weights = load_file(OURS)
+    weights = load_file(DRAWN_FILE)
     assert {value.dtype for value in weights.values()} == {torch.float16}
-    assert OURS.stat().st_size < 8e6
-    card = OURS.with_name("README.md").read_text()
+    assert DRAWN_FILE.stat().st_size < 8e6
+    card = DRAWN_FILE.with_name("README.md").read_text()
     assert "benchmarks.pretraining train" in card and "Commit: " in card and "Bad at: " in card
 
 
 def test_the_card_has_the_numbers_of_the_weights():
-    card = OURS.with_name("README.md").read_text()
-    count = sum(value.numel() for value in load_file(OURS).values())
-    hyper_parameters = read_checkpoint(OURS)["hyper_parameters"]
+    card = DRAWN_FILE.with_name("README.md").read_text()
+    count = sum(value.numel() for value in load_file(DRAWN_FILE).values())
+    hyper_parameters = read_checkpoint(DRAWN_FILE)["hyper_parameters"]
     assert f"{count / 1e6:.2f} million" in card
     assert f"{hyper_parameters['num_frames']} frames of {hyper_parameters['image_size']} pixels" in card
 
@@ -38,10 +38,10 @@ def test_they_load_by_name_and_tell_a_clip_from_its_reversal(name):
 
 
 def test_training_starts_from_the_name_not_from_a_path_on_this_machine():
-    start = start_from(DRAWN)
+    start = start_from(DRAWN_WEIGHTS)
     assert (start.weights, start.model, start.is_small) == ("hub:drawn", "XViT", True)
     assert start.clips["num_frames"] == 16 and start.clips["image_size"] == 48
-    assert weights_path(start.weights) == OURS == find(DRAWN).here
+    assert weights_path(start.weights) == DRAWN_FILE == find(DRAWN_WEIGHTS).here
 
 
 def test_they_are_listed_and_refused_where_a_trained_model_is_wanted(capsys):
