@@ -12,7 +12,7 @@ from lit_video.network.vit import vit_size
 from lit_video.own_videos.schemes import SCHEME_ROWS, TableRows
 from lit_video.settings.effects import data_names, model_names, of_group, picked
 from lit_video.utils.class_paths import class_path
-from lit_video.weights.hub import DRAWN_WEIGHTS, DRAWN_FILE, PREFIX, fetch, find, find_start
+from lit_video.weights.hub import DRAWN_FILE, DRAWN_WEIGHTS, PREFIX, fetch, find, find_start
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 _logger = logging.getLogger(__name__)

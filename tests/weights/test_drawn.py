@@ -8,7 +8,7 @@ import lit_video
 from lit_video.__main__ import main
 from lit_video.inference.checkpoints import read_checkpoint
 from lit_video.own_videos.starts import start_from
-from lit_video.weights.hub import DRAWN_WEIGHTS, DRAWN_FILE, find, weights_path
+from lit_video.weights.hub import DRAWN_FILE, DRAWN_WEIGHTS, find, weights_path
 
 
 def test_the_files_are_small_and_say_where_they_come_from():
