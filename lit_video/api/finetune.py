@@ -99,9 +99,10 @@ def finetune(
     Args:
         videos: class folders of videos, or a table of them.
         minutes: minutes of training; ``None`` for 10 on a CPU, 30 on a GPU.
-        weights: weights to start from: published ones, a run's folder, or ``none``; ``None`` for VideoMAE-B of
-            Kinetics-400.
-        frozen: train a probe on the frozen backbone of the weights; ``None``: on a CPU, not on a GPU.
+        weights: weights to start from: published ones, ``drawn`` (a small model that comes along), a run's folder, or
+            ``none``; ``None`` for VideoMAE-B of Kinetics-400, or for ``drawn`` where it cannot be downloaded.
+        frozen: train a probe on the frozen backbone of the weights; ``None``: on a CPU, unless the model is as small as
+            ``drawn``; not on a GPU.
         scheme: attention scheme of a model from scratch.
         group: column that says which videos belong together, or ``none``.
         seed: seed of all random draws.

@@ -14,9 +14,15 @@ def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("videos", "videos --weights xvit-b-k600 --minutes 60")
     add_own_videos(parser)
-    text = "weights to start from: published ones, a run of yours, or none (default: VideoMAE-B of Kinetics-400)"
+    text = (
+        "weights to start from: published ones, drawn (a small model that comes along), a run of yours, or none "
+        "(default: VideoMAE-B of Kinetics-400, without a network drawn)"
+    )
     parser.add_argument("--weights", metavar="auto|none|NAME|RUN", help=text)
-    text = "yes: train a probe on the frozen backbone of --weights; no: all layers (default: yes on a CPU, no on a GPU)"
+    text = (
+        "yes: train a probe on the frozen backbone of --weights; no: all layers (default: yes on a CPU, unless the "
+        "model is as small as drawn; no on a GPU)"
+    )
     parser.add_argument("--frozen", choices=[*FROZEN], help=text)
     parser.add_argument("--scheme", help="attention scheme of a model from scratch (default: xvit)")
     parser.add_argument(
