@@ -20,7 +20,7 @@ LONGEST_WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
 # learning rate of fine-tuning times the model's width: 1e-4 for ViT-B; Adam's best rate is in proportion to 1 / width
 # (arXiv:2203.03466)
 RATE_OF_WIDTH = 0.0768
-# of small models, from scratch and from weights
+# optimization of small models, from scratch and from weights
 MUON = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
 # with fewer training videos, the model first learns from drawn pictures: of 40 videos, a model of width 48 then had
 # 14 of 19 test videos right, one of width 96 from scratch had 8
