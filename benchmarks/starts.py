@@ -2,9 +2,9 @@
 
 ``trials --videos DATA -o FILE`` uses training persons and recordings alone, to choose weights and settings. Persons of
 UTD-MHAD are left out in turn, repetition 2 of AVLetters is tested after training on repetition 1, and recordings of
-room_actions of the first two days are cross-validated. ``test`` uses the test persons, repetition 3 and all recordings,
-once, with what was chosen. Sets with a number have so many clips of each class, drawn by the seed. A run goes on after a
-stop, and the file is written after each.
+room_actions of the first two days are cross-validated. ``test`` uses the test persons, repetition 3 and all
+recordings, once, with what was chosen. Sets with a number have so many clips of each class, drawn by the seed. A run
+goes on after a stop, and the file is written after each.
 """
 
 import csv
