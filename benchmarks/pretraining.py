@@ -54,7 +54,8 @@ LAST = "last.ckpt"
 RECORD = "trial.json"
 SAVE_EVERY = 300.0  # seconds
 PIXELS_SIDE = 12  # side of the small frames beside the trials
-FIRST_DAYS = ("20200626", "20200628")
+TRAINING_PERSONS = ("s01", "s03", "s05", "s07")  # training persons of UTD-MHAD
+FIRST_DAYS = ("20200626", "20200628")  # recordings of room_actions that train
 STRENGTHS = (0.001, 0.01, 0.1)  # inverse regularisation of the logistic regression; the best of each set is shown
 
 CARD = """\
@@ -311,9 +312,8 @@ def real_videos(root: Path, num_frames: int, side: int) -> Iterator[Task]:
     """Yield the sets of real videos below a folder, their whole frames squeezed into squares."""
     shape: dict[str, Any] = {"num_frames": num_frames, "image_size": side}
     shape |= {"sampling": Segments(), "views": "whole", "test_crops": 1}
-    persons = ["s01", "s03", "s05", "s07"]
     sources: dict[str, tuple[str, Callable[[str], bool], Callable[[str], int]]] = {
-        "utd_mhad": ("person", lambda person: person in persons, persons.index),
+        "utd_mhad": ("person", lambda person: person in TRAINING_PERSONS, TRAINING_PERSONS.index),
         "room_actions": ("recording", lambda recording: recording.startswith(FIRST_DAYS), _number_of),
         "avletters": ("repetition", lambda repetition: repetition in "12", lambda repetition: int(repetition) - 2),
     }
@@ -461,7 +461,9 @@ def main() -> int:
     if given.action == "transfer":
         return transfer(given.names, given.folder, given.videos)
     if given.action == "release":
-        return release(read_trial(PLAN, given.names[0]), given.folder, Path(given.output))
+        if given.output is None:
+            raise UserError("give the folder of the weights: -o DIR")
+        return release(read_trial(PLAN, given.names[0]), given.folder, given.output)
     for name in given.names:
         train(read_trial(PLAN, name), given.folder / name, given.minutes)
     return 0

@@ -3,8 +3,8 @@
 ``trials --videos DATA -o FILE`` uses training persons and recordings alone, to choose weights and settings. Persons of
 UTD-MHAD are left out in turn, repetition 2 of AVLetters is tested after training on repetition 1, and recordings of
 room_actions of the first two days are cross-validated. ``test`` uses the test persons, repetition 3 and all
-recordings, once, with what was chosen. Sets with a number have so many clips of each class, drawn by the seed. A run
-goes on after a stop, and the file is written after each.
+recordings, once, with what was chosen. Sets with a number have so many clips of each class, drawn by the seed. The file
+is written after each run, and the same command makes those that are not in it.
 """
 
 import csv
@@ -22,15 +22,14 @@ from typing import Any
 
 import lit_video
 from benchmarks.harness import parser, provenance, ran
+from benchmarks.pretraining import FIRST_DAYS, TRAINING_PERSONS
 from lit_video.errors import UserError
 from lit_video.runs.finished import read_finished
 from lit_video.training.command_line import recorded_command
 from lit_video.utils.files import write_atomically, write_table
-from lit_video.utils.text import text_table
+from lit_video.utils.text import did_you_mean, text_table
 
 Row = dict[str, str]
-TRAINING_PERSONS = ("s01", "s03", "s05", "s07")
-FIRST_DAYS = ("20200626", "20200628")
 
 # starts by name: arguments of finetune; another name is a file of weights, all of whose layers are trained
 STARTS: dict[str, dict[str, Any]] = {
@@ -93,10 +92,16 @@ def table_of_videos(part: str, name: str, *, videos: Path, seed: int, file: Path
     """Write the table of a set; ``utd_mhad 4`` and the like have so many training clips of each class."""
     words = name.split()
     clips = int(words.pop()) if words[-1].isdigit() else None
-    folder, choose = PARTS[part][" ".join(words)]
+    whole = " ".join(words)
+    if whole not in PARTS[part]:
+        raise UserError(f"--sets: {part} has no set {whole!r}{did_you_mean(whole, PARTS[part])}")
+
+    folder, choose = PARTS[part][whole]
     with (videos / folder / "labels.csv").open(newline="") as content:
         rows = choose(list(csv.DictReader(content)))
     if clips:
+        if "split" not in rows[0]:
+            raise UserError(f"--sets: {name!r}: {folder} is cross-validated, so leave the number of clips out")
         rows = few(rows, clips, seed)
 
     columns = ["label", *(column for column in ("split", "recording") if column in rows[0])]

@@ -34,7 +34,9 @@ def _row(release: Release) -> list[str]:
     if isinstance(size, Mapping):
         size = f"{size['embed_dim']}x{size['depth']}"
     kind = {1: "", 2: " FE"}.get(settings.get("model.variant", 1), "")
-    fetched = "comes along" if release.inside else "yes" if release.place.exists() else "no"
+    fetched = "yes" if release.place.exists() else "no"
+    if release.inside:
+        fetched = "comes along"
     return [
         release.name,
         f"{settings['model']}-{size}{kind}",

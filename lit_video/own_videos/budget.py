@@ -27,7 +27,7 @@ MOST_EPOCHS = 200  # epochs
 MOST_BLIND = 100  # most epochs without validation videos, because overfitting would not be noticed
 ENOUGH = 50  # epochs that must fit into the time before clips get more frames or pixels
 STEPS = 3
-# optimizer steps after which four fifths of the validation videos of UTD-MHAD were right: 110 and 340
+# optimizer steps after which four fifths of the validation videos of UTD-MHAD were right: 128 and 432
 # (docs/own_videos_measured.md), and some more
 STEPS_FROM_SMALL = 150
 STEPS_FROM_SCRATCH = 500
@@ -138,7 +138,7 @@ def other_orders(views: int, seconds: float, minutes: float) -> Choice:
 
 def duration_in_words(rate: float, training: int, epochs: int, *, minutes: float) -> str:
     """Say how long trainings take, with validation and test, and why if it is longer than the user's minutes."""
-    needed = epochs * training / rate / SHARE / 60
+    needed = _minutes(rate, training, epochs)
     line = f"This takes about {plural(max(1, round(needed)), 'minute')}"
     if needed < 1.5 * minutes or needed < 1:
         return line
@@ -146,7 +146,12 @@ def duration_in_words(rate: float, training: int, epochs: int, *, minutes: float
     return f"{line}, not the {minutes:g} of --minutes: {least}. Fewer or shorter videos, or a GPU, take less"
 
 
-def most_epochs(validates: bool) -> int:
+def _minutes(rate: float, training: int, epochs: int) -> float:
+    """Return the minutes of a training with validation and test; ``training`` is the number of videos per epoch."""
+    return epochs * training / rate / SHARE / 60
+
+
+def _most_epochs(validates: bool) -> int:
     """Return the most epochs that are ever chosen."""
     return MOST_EPOCHS if validates else MOST_BLIND
 
@@ -158,24 +163,25 @@ def steps_needed(start: Start) -> int:
     return STEPS_FROM_SMALL if start.is_small and not start.probe else 0
 
 
-def too_short(rate: float, epoch: int, *, minutes: float, needed: int, most: int, training: int, batch: int) -> str:
+def epochs_needed(start: Start, training: int, batch: int, *, validates: bool) -> int:
+    """Return the epochs of :func:`steps_needed`, at most as many as are ever chosen.
+
+    ``training`` is the number of training videos of a run, ``batch`` that of a step.
+    """
+    return min(_most_epochs(validates), math.ceil(steps_needed(start) * batch / training))
+
+
+def too_short(rate: float, training: int, needed: int, *, minutes: float) -> str:
     """Say that the user's minutes are too few to learn much, and how many would do; empty if they are enough.
 
-    Args:
-        rate: clips per second.
-        epoch: videos per epoch, summed over runs.
-        minutes: time for training.
-        needed: steps of a run that are needed, see :func:`steps_needed`.
-        most: most epochs that are ever chosen.
-        training: training videos of a run.
-        batch: videos of a step.
+    ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs; ``needed`` are
+    the :func:`epochs_needed`.
     """
-    epochs_needed = min(most, math.ceil(needed * batch / training))
-    minutes_needed = epochs_needed * epoch / rate / SHARE / 60
-    if minutes_needed <= minutes:
+    enough = _minutes(rate, training, needed)
+    if enough <= minutes:
         return ""
-    enough = max(1, math.ceil(minutes_needed))
-    return f"Too short to learn much: this start needs about {epochs_needed} epochs, for which give --minutes {enough}"
+    rounded = max(1, math.ceil(enough))
+    return f"Too short to learn much: this start needs about {needed} epochs, for which give --minutes {rounded}"
 
 
 def length(rate: float, training: int, minutes: float, *, validates: bool, runs: int = 1) -> list[Choice]:
@@ -184,7 +190,7 @@ def length(rate: float, training: int, minutes: float, *, validates: bool, runs:
     ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs.
     """
     fit = int(60 * minutes * SHARE * rate / training)
-    most = most_epochs(validates)
+    most = _most_epochs(validates)
     epochs = max(FEWEST_EPOCHS, min(most, fit))
     reason = f"{fit} fit in {plural(minutes, 'minute')} ({plural(runs, 'training')}, {rate:.3g} clips/s)"
     if epochs > fit:

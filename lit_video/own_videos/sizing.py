@@ -13,11 +13,10 @@ from lit_video.own_videos.budget import (
     built,
     clips_per_second,
     duration_in_words,
+    epochs_needed,
     length,
-    most_epochs,
     other_orders,
     probed,
-    steps_needed,
     too_short,
 )
 from lit_video.own_videos.choices import Choice, Machine, measured, nested
@@ -159,15 +158,9 @@ def choose_settings(task: Workload, start: Start) -> Chosen:
     if not start.weights and best.epochs < ENOUGH:
         settings = choices.crop_less(settings)
     lasts = duration_in_words(best.clips_per_second, task.epoch, best.epochs, minutes=minutes)
-    short = too_short(
-        best.clips_per_second,
-        task.epoch,
-        minutes=minutes,
-        needed=steps_needed(start),
-        most=most_epochs(task.is_validated),
-        training=task.training,
-        batch=nested(settings)["data"]["batch_size"],
-    )
+    batch = nested(settings)["data"]["batch_size"]
+    needed = epochs_needed(start, task.training, batch, validates=task.is_validated)
+    short = too_short(best.clips_per_second, task.epoch, needed, minutes=minutes)
     if short:
         lasts = f"{lasts}. {short}"
     orders = _other_orders(task, settings, seconds or 1 / best.clips_per_second, minutes=minutes)
@@ -195,7 +188,8 @@ def _frozen(
 
     If the backbone is not frozen, return the start as it is, no choices, and ``None`` for the time.
     """
-    is_frozen = (task.frozen or ("no" if start.is_small else FROZEN_BY_DEFAULT[machine.kind])) == "yes"
+    default = "no" if start.is_small else FROZEN_BY_DEFAULT[machine.kind]
+    is_frozen = (task.frozen or default) == "yes"
     if not start.weights or start.sides or not is_frozen:
         return start, [], None
     probe, chosen, seconds = probed(start, len(task.facts), task.epoch, minutes=minutes, classes=len(task.classes))

@@ -5,6 +5,7 @@ import csv
 import pytest
 
 from benchmarks.starts import PARTS, table_of_videos
+from lit_video.errors import UserError
 
 
 @pytest.fixture
@@ -61,3 +62,9 @@ def test_few_clips_are_drawn_by_the_seed_and_tested_on_all(videos):
     assert [split for _, split in one].count("train") == 4
     assert {path for path, split in one if split == "test"} == {path for path, split in whole if split == "test"}
     assert table("trials", "utd_mhad s07 2", videos, seed=0) == one != table("trials", "utd_mhad s07 2", videos, seed=1)
+
+
+@pytest.mark.parametrize(("name", "reason"), [("utd_mhd s07", "utd_mhad s07"), ("room_actions 4", "cross-validated")])
+def test_a_set_that_does_not_exist_is_refused(name, reason, videos):
+    with pytest.raises(UserError, match=reason):
+        table("trials", name, videos)

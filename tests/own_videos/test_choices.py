@@ -5,7 +5,14 @@ from dataclasses import replace
 import pytest
 
 from lit_video.datamodules.probe import VideoInfo
-from lit_video.own_videos.budget import duration_in_words, length, other_orders, steps_needed, too_short
+from lit_video.own_videos.budget import (
+    duration_in_words,
+    epochs_needed,
+    length,
+    other_orders,
+    steps_needed,
+    too_short,
+)
 from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, nested, sizes
 from lit_video.own_videos.starts import SCRATCH, SCRATCH_XVIT, Start
 
@@ -178,13 +185,19 @@ def test_the_reason_for_the_epochs_adds_up_and_nothing_chooses_without_validatio
     assert f"{int(42 * minutes)} fit in " in reason
 
 
+@pytest.mark.parametrize(("videos", "epochs"), [(320, 25), (8, 200)])
+def test_needed_epochs_have_the_needed_steps_but_are_no_more_than_ever_chosen(videos, epochs):
+    assert epochs_needed(SCRATCH, videos, 16, validates=True) == epochs
+    assert epochs_needed(SCRATCH, videos, 16, validates=False) == min(100, epochs)
+
+
 def test_too_few_minutes_are_said_with_those_that_would_do():
-    facts = {"needed": 480, "most": 200, "training": 320, "batch": 16}
     # 24 epochs of 320 videos take 7,680 s at a clip a second, and a share of the time is for other work
-    assert "about 24 epochs" in too_short(1.0, 320, minutes=10.0, **facts)
-    assert too_short(1.0, 320, minutes=10.0, **facts).endswith("--minutes 183")
-    assert too_short(1.0, 320, minutes=183.0, **facts) == ""
-    assert "about 200 epochs" in too_short(0.01, 320, minutes=10.0, **facts | {"needed": 9999})
+    assert "about 24 epochs" in too_short(1.0, 320, 24, minutes=10.0)
+    assert too_short(1.0, 320, 24, minutes=10.0).endswith("--minutes 183")
+    assert too_short(1.0, 320, 24, minutes=183.0) == ""
+    assert "about 200 epochs" in too_short(0.01, 320, 200, minutes=10.0)
+    assert too_short(1.0, 320, 0, minutes=0.001) == ""  # not known
 
 
 def test_weights_need_fewer_steps_than_a_training_from_scratch():
