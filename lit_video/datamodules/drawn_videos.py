@@ -211,7 +211,14 @@ class DrawnClips(Dataset[Sample]):
         drawn_epoch = epoch if self.split == "train" else 0  # validation videos are the same in every epoch
         rng = np.random.default_rng(digest(DRAWN_VERSION, self.seed, self.split, drawn_epoch, index))
         labels = draw_labels(rng, self.motions, self.moving_camera)
-        drawn = draw_video(rng, labels, self.num_frames, side=self.side, degradation=self.degradation)
+        drawn = draw_video(
+            rng,
+            labels,
+            self.num_frames,
+            side=self.side,
+            degradation=self.degradation,
+            flow=self.flow is not None,
+        )
         numbers = [labels.numbers[column] for column in self.columns]
 
         sample = DrawnSample(
@@ -223,7 +230,7 @@ class DrawnClips(Dataset[Sample]):
             broken="",
             gap="",
         )
-        if self.flow is not None:
+        if self.flow is not None and drawn.flow is not None:
             sample["flow"] = F.avg_pool2d(torch.from_numpy(drawn.flow), self.flow)
         return sample
 

@@ -61,10 +61,10 @@ LONGEST_STEP = 0.4  # displacement from which on a sprite jumps to the opposite 
 
 
 def overlay(canvas: Pixels, sprites: Sprites) -> None:
-    """Put sprites into frames ``(frames, 6, side, side)`` in place, from the back to the front.
+    """Put sprites into frames ``(frames, channels, side, side)`` in place, from the back to the front.
 
-    Channels are the colours, then the displacement to the next frame (x, y, in sides of the picture), and whether it is
-    known. Sprites of one frame are put into every frame of the canvas, and do not move.
+    Three channels are the colours. Six are the colours, the displacement to the next frame (x, y, in sides of the
+    picture), and whether it is known. Sprites of one frame are put into every frame of the canvas, and do not move.
     """
     side = canvas.shape[-1]
     far = sprites.reach * sprites.radius * np.maximum(sprites.width, 1)
@@ -88,15 +88,17 @@ def overlay(canvas: Pixels, sprites: Sprites) -> None:
     drawn = sampled.numpy().reshape(count, 4, frames, size, size)
     cover = drawn[:, 3]
     through = 1 - cover
-    moved = _displacement(sprites, left, top, u=u, v=v, side=side) * cover[:, None]
+    added = drawn[:, :3]
+    if canvas.shape[1] > 3:
+        moved = _displacement(sprites, left, top, u=u, v=v, side=side) * cover[:, None]
+        added = np.concatenate([added, moved], 1)
     for sprite, frame in np.argwhere(visible).tolist():
         row = top[sprite, frame]
         column = left[sprite, frame]
         shown = slice(frame, frame + 1) if frames > 1 else slice(None)
         region = canvas[shown, :, row : row + size, column : column + size]
         region *= through[sprite, frame]
-        region[:, :3] += drawn[sprite, :3, frame]
-        region[:, 3:] += moved[sprite, :, frame]
+        region += added[sprite, :, frame]
 
 
 def _places(

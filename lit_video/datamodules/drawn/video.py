@@ -78,10 +78,11 @@ class Drawn:
         frames: ``(frames, 3, side, side)``.
         flow: displacement of each pixel until the next frame, x and y in sides of the picture, and 1 where that is
             known, else 0: ``(frames, 3, side, side)``. Unknown: the last frame, and what jumps to the opposite edge.
+            ``None``: not asked for.
     """
 
     frames: NDArray[np.uint8]
-    flow: Pixels
+    flow: Pixels | None
 
 
 def draw_labels(rng: Rng, motions: tuple[str, ...], moving_camera: float) -> Labels:
@@ -121,10 +122,13 @@ def draw_pose(rng: Rng, labels: Labels, num_frames: int) -> NDArray[np.float64]:
     return pose
 
 
-def draw_video(rng: Rng, labels: Labels, num_frames: int, *, side: int, degradation: float = 1.0) -> Drawn:
-    """Draw a video of some labels, and how its pixels move.
+def draw_video(
+    rng: Rng, labels: Labels, num_frames: int, *, side: int, degradation: float = 1.0, flow: bool = False
+) -> Drawn:
+    """Draw a video of some labels.
 
-    ``degradation``: strength of light, blur, noise and compression, 0 to 1.
+    ``degradation``: strength of light, blur, noise and compression, 0 to 1. ``flow``: tell how its pixels move, which
+    changes no pixel.
     """
     motion = MOTIONS[labels.motion]
     pose = Pose(draw_pose(rng, labels, num_frames).astype(np.float32))
@@ -136,7 +140,7 @@ def draw_video(rng: Rng, labels: Labels, num_frames: int, *, side: int, degradat
     seen = slice(None) if labels.camera != "still" else slice(1)
     scene = Pose(pose.values[:, seen])
     tones = look.tones(labels.kind)
-    canvas = _background(rng, scene, zoom[seen], tilt=tilt[seen], tones=tones, side=side)
+    canvas = _background(rng, scene, zoom[seen], tilt=tilt[seen], tones=tones, side=side, flow=flow)
     behind, before = _still_things(rng, scene, side)
     for thing in behind:
         overlay(canvas, thing.seen_from(zoom[seen], tilt[seen]))
@@ -159,11 +163,17 @@ def draw_video(rng: Rng, labels: Labels, num_frames: int, *, side: int, degradat
     pixels *= 255
     np.rint(pixels, out=pixels)
     np.clip(pixels, 0, 255, out=pixels)
-    return Drawn(pixels.astype(np.uint8), canvas[:, 3:])
+    return Drawn(pixels.astype(np.uint8), canvas[:, 3:] if flow else None)
 
 
-def _background(rng: Rng, pose: Pose, zoom: Pixels, *, tilt: Pixels, tones: Sequence[float], side: int) -> Pixels:
-    """Draw the background of every frame, a periodic texture seen by the camera, and its displacement."""
+def _background(
+    rng: Rng, pose: Pose, zoom: Pixels, *, tilt: Pixels, tones: Sequence[float], side: int, flow: bool
+) -> Pixels:
+    """Draw the background of every frame, a periodic texture seen by the camera, and its displacement with ``flow``.
+
+    Returns:
+        ``(frames, 3, side, side)``, with ``flow`` ``(frames, 6, side, side)``.
+    """
     family = TEXTURES[rng.integers(len(TEXTURES))]
     tile = coloured(texture(rng, family, side), away_from(rng, tones))
     tile = np.pad(tile, ((0, 0), (0, 1), (0, 1)), "wrap")
@@ -186,9 +196,10 @@ def _background(rng: Rng, pose: Pose, zoom: Pixels, *, tilt: Pixels, tones: Sequ
         torch.from_numpy(grid.reshape(1, frames * side, side, 2)),
         align_corners=True,
     )
-    canvas = np.empty((frames, 6, side, side), np.float32)
+    canvas = np.empty((frames, 6 if flow else 3, side, side), np.float32)
     canvas[:, :3] = seen.numpy().reshape(3, frames, side, side).transpose(1, 0, 2, 3)
-    canvas[:, 3:] = _camera_flow(pan_x, pan_y, zoom=zoom, tilt=tilt, places=places)
+    if flow:
+        canvas[:, 3:] = _camera_flow(pan_x, pan_y, zoom=zoom, tilt=tilt, places=places)
     return canvas
 
 

@@ -28,7 +28,8 @@ def video(labels, seed=0, frames=8, side=48, degradation=0.0):
 
 
 def drawn(labels, seed=0, frames=8, *, side=48, degradation=0.0):
-    return draw_video(np.random.default_rng(seed), labels, frames, side=side, degradation=degradation)
+    rng = np.random.default_rng(seed)
+    return draw_video(rng, labels, frames, side=side, degradation=degradation, flow=True)
 
 
 @pytest.mark.parametrize("kind", ACTOR_KINDS)
@@ -84,7 +85,7 @@ def test_a_label_has_the_number_of_its_name():
 @pytest.mark.parametrize("frames", [2, 16])
 def test_any_size_is_drawn_in_bytes_with_light_and_shade(side, frames):
     rng = np.random.default_rng(side + frames)
-    video = draw_video(rng, draw_labels(rng, tuple(MOTIONS), 1.0), frames, side=side)
+    video = draw_video(rng, draw_labels(rng, tuple(MOTIONS), 1.0), frames, side=side, flow=True)
     assert video.frames.shape == video.flow.shape == (frames, 3, side, side)
     assert video.frames.dtype == np.uint8
     assert video.frames.std() > 5
@@ -109,7 +110,7 @@ def test_the_flow_leads_to_the_same_thing_in_the_next_frame(kind, moving_camera)
     for seed in range(12):
         rng = np.random.default_rng(seed)
         labels = replace(draw_labels(rng, motions, moving_camera), kind=kind)
-        video = draw_video(rng, labels, 8, side=64, degradation=0.0)
+        video = draw_video(rng, labels, 8, side=64, degradation=0.0, flow=True)
         frames = torch.from_numpy(video.frames).float()
         for now, later, flow in zip(frames, frames[1:], torch.from_numpy(video.flow), strict=False):
             before, inside = warped(later, flow)
@@ -117,6 +118,15 @@ def test_the_flow_leads_to_the_same_thing_in_the_next_frame(kind, moving_camera)
             error += float((before - now).abs().mean(0)[moves].sum())
             unmoved += float((later - now).abs().mean(0)[moves].sum())
     assert error < 0.6 * unmoved  # the rest: edges, and grain that interpolation blurs
+
+
+@pytest.mark.parametrize("kind", ACTOR_KINDS)
+def test_pixels_are_the_same_without_the_flow(kind):
+    labels = replace(PLAIN, motion=MOTION_OF_KIND[kind], kind=kind, camera="pans left")
+    alone = draw_video(np.random.default_rng(3), labels, 8, side=48)
+    beside = draw_video(np.random.default_rng(3), labels, 8, side=48, flow=True)
+    np.testing.assert_array_equal(alone.frames, beside.frames)
+    assert alone.flow is None
 
 
 def test_the_flow_of_a_still_scene_is_zero_and_that_of_the_last_frame_unknown():
