@@ -36,6 +36,7 @@ Row = dict[str, Any]
 Result = dict[str, Any]
 Actions = Mapping[str, Callable[[], object]]
 Times = dict[str, list[float]]
+COMMIT = commit()  # of the code that runs: what is committed later is not loaded
 SPEED = ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS")
 
 
@@ -67,7 +68,7 @@ def provenance(command: str, device: torch.device | str, *others: str) -> dict[s
     chosen = [f"{name}={os.environ[name]}" for name in SPEED if name in os.environ]
     return {
         "command": " ".join([*chosen, command]),
-        "commit": commit(),
+        "commit": COMMIT,
         "device": device_name(device),
         "versions": versions(*others),
     }
