@@ -65,6 +65,7 @@ class DrawnVideos(SeededClips):
         degradation: strength of light, blur, noise and compression, 0 to 1.
         flow: side of the patches in pixels whose mean displacement a batch has too (``flow``, see
             :class:`DrawnSample`); ``None``: of none.
+        parts: whether a batch has the places of the actor's parts too (``parts``, see :class:`DrawnSample`).
         mean: mean of the pixels, 0 to 1: one number, or one each for red, green, blue.
         std: standard deviation of the pixels, in the same form as ``mean``.
         seed: seed of all videos.
@@ -87,6 +88,7 @@ class DrawnVideos(SeededClips):
         moving_camera: Share = 0.5,
         degradation: Share = 1.0,
         flow: Count | None = None,
+        parts: bool = False,
         mean: PerChannel = 0.5,
         std: PerChannel = 0.5,
         seed: int = 0,
@@ -115,6 +117,7 @@ class DrawnVideos(SeededClips):
         self.moving_camera = moving_camera
         self.degradation = degradation
         self.flow = flow
+        self.parts = parts
 
     @property
     def class_names(self) -> dict[str, list[str]]:
@@ -166,9 +169,12 @@ class DrawnVideos(SeededClips):
             )
         else:
             prepared = self.normalise(batch)
-        if self.flow is None:
-            return prepared
-        return DrawnBatch(**prepared, flow=batch["flow"])
+        drawn = DrawnBatch(**prepared)
+        if self.flow is not None:
+            drawn["flow"] = batch["flow"]
+        if self.parts:
+            drawn["parts"] = batch["parts"]
+        return drawn
 
 
 class DrawnSample(Sample, total=False):
@@ -176,15 +182,20 @@ class DrawnSample(Sample, total=False):
 
     ``flow``: mean displacement of each patch until the next frame in sides of the picture, x and y, and the share of
     its pixels that it is known of: floats ``(t, 3, rows, columns)``.
+    ``parts``: centres of the actor's parts, x and y in sides of the picture, and 1 where a centre is inside of the
+    picture, else 0: floats ``(t, PARTS, 3)``. Each kind of actor has parts of its own; a person's are limbs, trunk and
+    head.
     """
 
     flow: Tensor
+    parts: Tensor
 
 
-class DrawnBatch(Batch):
-    """A batch of drawn videos; ``flow``: see :class:`DrawnSample`, with a batch axis in front."""
+class DrawnBatch(Batch, total=False):
+    """A batch of drawn videos; ``flow`` and ``parts``: see :class:`DrawnSample`, with a batch axis in front."""
 
     flow: Tensor
+    parts: Tensor
 
 
 class DrawnClips(Dataset[Sample]):
@@ -200,6 +211,7 @@ class DrawnClips(Dataset[Sample]):
         self.moving_camera = data.moving_camera
         self.degradation = data.degradation
         self.flow = data.flow
+        self.parts = data.parts
         self.seed = data.seed
 
     def __len__(self) -> int:
@@ -232,6 +244,8 @@ class DrawnClips(Dataset[Sample]):
         )
         if self.flow is not None and drawn.flow is not None:
             sample["flow"] = F.avg_pool2d(torch.from_numpy(drawn.flow), self.flow)
+        if self.parts:
+            sample["parts"] = torch.from_numpy(drawn.parts)
         return sample
 
 
