@@ -1,6 +1,6 @@
 """Drawn videos to pretrain on, endlessly many, drawn from a seed without files."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 import torch
@@ -64,8 +64,8 @@ class DrawnVideos(SeededClips):
         moving_camera: share of the videos in which the camera moves.
         degradation: strength of light, blur, noise and compression, 0 to 1.
         flow: side of the patches in pixels whose mean displacement a batch has too (``flow``, see
-            :class:`DrawnSample`); ``None``: of none.
-        parts: whether a batch has the places of the actor's parts too (``parts``, see :class:`DrawnSample`).
+            :class:`DrawnTargets`); ``None``: of none.
+        parts: whether a batch has the places of the actor's parts too (``parts``, see :class:`DrawnTargets`).
         mean: mean of the pixels, 0 to 1: one number, or one each for red, green, blue.
         std: standard deviation of the pixels, in the same form as ``mean``.
         seed: seed of all videos.
@@ -169,16 +169,16 @@ class DrawnVideos(SeededClips):
             )
         else:
             prepared = self.normalise(batch)
-        drawn = DrawnBatch(**prepared)
+        targets = DrawnTargets()
         if self.flow is not None:
-            drawn["flow"] = batch["flow"]
+            targets["flow"] = batch["flow"]
         if self.parts:
-            drawn["parts"] = batch["parts"]
-        return drawn
+            targets["parts"] = batch["parts"]
+        return DrawnBatch(**prepared, **targets)
 
 
-class DrawnSample(Sample, total=False):
-    """A drawn video.
+class DrawnTargets(TypedDict, total=False):
+    """Further targets of a drawn video.
 
     ``flow``: mean displacement of each patch until the next frame in sides of the picture, x and y, and the share of
     its pixels that it is known of: floats ``(t, 3, rows, columns)``.
@@ -191,11 +191,12 @@ class DrawnSample(Sample, total=False):
     parts: Tensor
 
 
-class DrawnBatch(Batch, total=False):
-    """A batch of drawn videos; ``flow`` and ``parts``: see :class:`DrawnSample`, with a batch axis in front."""
+class DrawnSample(Sample, DrawnTargets):
+    """A drawn video, with the targets that were asked for."""
 
-    flow: Tensor
-    parts: Tensor
+
+class DrawnBatch(Batch, DrawnTargets):
+    """A batch of drawn videos; their targets have a batch axis in front."""
 
 
 class DrawnClips(Dataset[Sample]):

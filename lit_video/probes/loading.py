@@ -1,5 +1,6 @@
 """Frozen models from what users name: a run, published weights, a library's model, a folder, a file, a function."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from lit_video.datamodules.drawn.catalogue import MOTIONS
 from lit_video.datamodules.films import find_skill
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
@@ -28,7 +30,7 @@ from lit_video.probes.videos import PROBED_SKILLS
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import user_path
 from lit_video.video.seeding import seeded
-from lit_video.weights.hub import IMAGES, PREFIX
+from lit_video.weights.hub import DRAWN_WEIGHTS, IMAGES, PREFIX
 
 if TYPE_CHECKING:
     from lit_video.inference.predict import TrainedModel
@@ -89,14 +91,21 @@ def _of_run(trained: "TrainedModel", name: str, options: ModelOptions) -> Frozen
 
 
 def _remarks(trained: "TrainedModel", options: ModelOptions) -> list[str]:
-    """Say so if a model was trained on the temporal skills themselves."""
+    """Say so if a model was trained on the temporal skills themselves, or pretrained on drawn motions of their kind."""
+    if options.random_weights:
+        return []
     skill_classes: set[str] = set()
     for skill in map(find_skill, PROBED_SKILLS):
         skill_classes |= {f"{skill.name} {skill.backward}", f"{skill.name} {skill.forward}"}
 
-    if options.random_weights or not skill_classes.intersection(trained.class_names):
-        return []
-    return ["it was trained on temporal skills; these videos are others, drawn by other seeds"]
+    if skill_classes.intersection(trained.class_names):
+        return ["it was trained on temporal skills; these videos are others, drawn by other seeds"]
+    names = trained.class_names
+    is_of_drawn_videos = isinstance(names, Mapping) and set(MOTIONS).issuperset(names.get("motion", [""]))
+    if is_of_drawn_videos or trained.model.hparams.get("weights") == PREFIX + DRAWN_WEIGHTS:
+        seen = "seen in pretraining: it learned from drawn videos that move, turn, grow and meet like these"
+        return [f"{seen} (docs/drawn_videos.md)"]
+    return []
 
 
 def _of_classifier(model: VideoClassifier, name: str, options: ModelOptions, *, clip: Any) -> FrozenModel:

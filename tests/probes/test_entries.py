@@ -56,6 +56,12 @@ def test_the_command_profiles_a_run(run, here, capsys):
     assert (here / "out/skills.png").is_file() and "out/skills.png" in said.err
 
 
+def test_a_profile_says_if_its_motions_were_seen_in_pretraining(run):
+    assert "seen in pretraining" in " ".join(frozen_model("hub:drawn", ModelOptions()).remarks)
+    assert not frozen_model("hub:drawn", ModelOptions(random_weights=True)).remarks
+    assert "seen in pretraining" not in " ".join(frozen_model(run, ModelOptions()).remarks)
+
+
 FILE = """
 import torch
 
