@@ -36,7 +36,7 @@ Row = dict[str, Any]
 Result = dict[str, Any]
 Actions = Mapping[str, Callable[[], object]]
 Times = dict[str, list[float]]
-COMMIT = commit()  # of the code that runs: what is committed later is not loaded
+COMMIT = commit()  # when a program starts: what is committed later does not run
 SPEED = ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS")
 
 

@@ -32,7 +32,6 @@ from torchvision.transforms.v2 import functional as F
 
 from benchmarks.harness import parser, provenance, ran
 from lit_video.datamodules import Segments, VideoCSV, VideoFolder
-from lit_video.datamodules.drawn.actors import PARTS
 from lit_video.datamodules.drawn_videos import DrawnVideos
 from lit_video.engine.progress import Progress
 from lit_video.engine.resumption import ExactResumption
@@ -126,56 +125,40 @@ class MaskedXViT(XViT):
 class FlowXViT(XViT):
     """X-ViT that tells where each patch moves until the next frame, besides the labels of the clip.
 
-    A linear layer on the patches' tokens gives the mean displacement of their pixels. Another one on the frames'
-    tokens, which the classifier reads, gives the centres of the actor's parts, if the batch has them.
+    A linear layer on the patches' tokens gives the mean displacement of their pixels.
     """
 
     unit = 0.05  # displacement of 1, in sides of the picture: about the deviation of drawn videos
-    place = 0.2  # the same for the places of parts
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.displacement = nn.Linear(self.network.embed.embed_dim, 2)
-        self.places = nn.Linear(self.network.embed.embed_dim, 2 * PARTS)
 
     def outputs(self, batch: Any) -> dict[str, Tensor]:
-        """Return the logits of a batch and the losses of its flow and parts.
-
-        ``still`` is the loss of the flow if nothing is said to move, ``middle`` that of parts if all are in the middle.
-        """
+        """Return the logits of a batch, the loss of its flow, and ``still``, that loss if nothing is said to move."""
         network = self.network
         tokens, grid = network.forward_tokens(batch["clip"])
-        frames = network.readout(tokens, grid, network.norm)
-        logits = network.aggregate(frames)
+        logits = network.aggregate(network.readout(tokens, grid, network.norm))
 
         flow = rearrange(batch["flow"], "b t c h w -> b t (h w) c")
         places = flow.shape[2]
         target = flow[..., :2] / self.unit
         known = flow[..., 2]
         patches = rearrange(network.norm(tokens), "b (t n) d -> b t n d", t=grid.t)[:, :, -places:]
-        outputs = {
+        error = nn.functional.huber_loss(self.displacement(patches), target, reduction="none").sum(-1)
+        still = nn.functional.huber_loss(torch.zeros_like(target), target, reduction="none").sum(-1)
+        return {
             "logits": logits,
-            "flow": weighted_error(self.displacement(patches), target, known),
-            "still": weighted_error(torch.zeros_like(target), target, known),
+            "flow": (error * known).sum() / known.sum(),
+            "still": (still * known).sum() / known.sum(),
         }
-        if "parts" in batch:
-            target = (batch["parts"][..., :2] - 0.5) / self.place
-            inside = batch["parts"][..., 2]
-            places = rearrange(self.places(frames), "b t (n c) -> b t n c", c=2)
-            outputs["parts"] = weighted_error(places, target, inside)
-            outputs["middle"] = weighted_error(torch.zeros_like(target), target, inside)
-        return outputs
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         """Return the loss of a batch."""
         outputs = self.outputs(batch)
         labels = self.loss(outputs["logits"], batch["target"])
         loss = labels / self.chance + outputs["flow"]
-        values = {"train/labels": labels, "train/flow": outputs["flow"]}
-        if "parts" in outputs:
-            loss = loss + outputs["parts"]
-            values["train/parts"] = outputs["parts"]
-        values["train/loss"] = loss
+        values = {"train/loss": loss, "train/labels": labels, "train/flow": outputs["flow"]}
         self.log_dict(values, batch_size=len(batch["clip"]))
         return loss
 
@@ -185,24 +168,16 @@ class FlowXViT(XViT):
         return sum(math.log(count) for count in by_task(self.num_classes).values())
 
     def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
-        """Log accuracies of each task, and the shares of displacement and places that are explained."""
+        """Log accuracies of each task, and the share of the displacement that is explained."""
         outputs = self.outputs(batch)
         size = len(batch["clip"])
         explained = 100 * (1 - outputs["flow"] / outputs["still"])
         self.log("val/flow", explained, batch_size=size)
-        if "parts" in outputs:
-            self.log("val/parts", 100 * (1 - outputs["parts"] / outputs["middle"]), batch_size=size)
         logits = per_task(outputs["logits"], self.num_classes)
         targets = per_task(batch["target"], self.num_classes)
         for task, scores, target in zip(by_task(self.num_classes), logits, targets, strict=True):
             right = (scores.argmax(1) == target).float()
             self.log(f"val/{task}", 100 * right.mean(), batch_size=size)
-
-
-def weighted_error(output: Tensor, target: Tensor, weights: Tensor) -> Tensor:
-    """Return the Huber loss of points ``(..., 2)``, averaged with weights ``(...)``."""
-    error = nn.functional.huber_loss(output, target, reduction="none").sum(-1)
-    return (error * weights).sum() / weights.sum()
 
 
 TARGETS: dict[str, type[XViT]] = {"labels": XViT, "pixels": MaskedXViT, "flow": FlowXViT}
@@ -323,17 +298,6 @@ def _record(folder: Path) -> dict[str, Any]:
     return content
 
 
-def load_trained(model: XViT, folder: Path) -> dict[str, Any]:
-    """Load what a trial has trained, without the layers that only its target needs; return its last checkpoint."""
-    checkpoint: dict[str, Any] = torch.load(folder / LAST, weights_only=True)
-    prefix = "network."
-    of_network = {
-        name.removeprefix(prefix): value for name, value in checkpoint["state_dict"].items() if name.startswith(prefix)
-    }
-    model.network.load_state_dict(of_network)
-    return checkpoint
-
-
 @dataclass(frozen=True)
 class Task:
     """Real videos of training persons or recordings, with the fold that each one is tested in (-1: trains only)."""
@@ -425,7 +389,8 @@ def transfer(names: list[str], folder: Path, videos: Path) -> int:
                 seed_everything(0, verbose=False)
                 model = trial.network()
                 inputs[f"random, {trial.model['size']}"] = features_of(model, task.clips)
-                checkpoint = load_trained(model, folder / trial.name)
+                checkpoint = torch.load(folder / trial.name / LAST, weights_only=True)
+                model.load_state_dict(checkpoint["state_dict"])
                 name = f"{trial.name}, step {checkpoint['global_step']} of {trial.steps}"
                 inputs[name] = features_of(model, task.clips)
             for name, features in inputs.items():
@@ -443,9 +408,10 @@ def transfer(names: list[str], folder: Path, videos: Path) -> int:
 
 def release(trial: Trial, folder: Path, output: Path) -> int:
     """Write a trial's weights in half precision with its settings, as ``export --to safetensors`` writes a run's."""
-    model = trial.network()
-    checkpoint = load_trained(model, folder / trial.name)
-    weights = {name: value.half().contiguous() for name, value in model.network.state_dict().items()}
+    checkpoint = torch.load(folder / trial.name / LAST, weights_only=True)
+    network = trial.network()
+    network.load_state_dict(checkpoint["state_dict"])
+    weights = {name: value.half().contiguous() for name, value in network.network.state_dict().items()}
 
     # a clip shows a whole video, and whole pictures, as in `transfer`
     videos = trial.videos

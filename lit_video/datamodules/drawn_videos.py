@@ -1,6 +1,6 @@
 """Drawn videos to pretrain on, endlessly many, drawn from a seed without files."""
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -64,8 +64,7 @@ class DrawnVideos(SeededClips):
         moving_camera: share of the videos in which the camera moves.
         degradation: strength of light, blur, noise and compression, 0 to 1.
         flow: side of the patches in pixels whose mean displacement a batch has too (``flow``, see
-            :class:`DrawnTargets`); ``None``: of none.
-        parts: whether a batch has the places of the actor's parts too (``parts``, see :class:`DrawnTargets`).
+            :class:`DrawnSample`); ``None``: of none.
         mean: mean of the pixels, 0 to 1: one number, or one each for red, green, blue.
         std: standard deviation of the pixels, in the same form as ``mean``.
         seed: seed of all videos.
@@ -88,7 +87,6 @@ class DrawnVideos(SeededClips):
         moving_camera: Share = 0.5,
         degradation: Share = 1.0,
         flow: Count | None = None,
-        parts: bool = False,
         mean: PerChannel = 0.5,
         std: PerChannel = 0.5,
         seed: int = 0,
@@ -117,7 +115,6 @@ class DrawnVideos(SeededClips):
         self.moving_camera = moving_camera
         self.degradation = degradation
         self.flow = flow
-        self.parts = parts
 
     @property
     def class_names(self) -> dict[str, list[str]]:
@@ -169,34 +166,25 @@ class DrawnVideos(SeededClips):
             )
         else:
             prepared = self.normalise(batch)
-        targets = DrawnTargets()
-        if self.flow is not None:
-            targets["flow"] = batch["flow"]
-        if self.parts:
-            targets["parts"] = batch["parts"]
-        return DrawnBatch(**prepared, **targets)
+        if self.flow is None:
+            return prepared
+        return DrawnBatch(**prepared, flow=batch["flow"])
 
 
-class DrawnTargets(TypedDict, total=False):
-    """Further targets of a drawn video.
+class DrawnSample(Sample, total=False):
+    """A drawn video.
 
     ``flow``: mean displacement of each patch until the next frame in sides of the picture, x and y, and the share of
     its pixels that it is known of: floats ``(t, 3, rows, columns)``.
-    ``parts``: centres of the actor's parts, x and y in sides of the picture, and 1 where a centre is inside of the
-    picture, else 0: floats ``(t, PARTS, 3)``. Each kind of actor has parts of its own; a person's are limbs, trunk and
-    head.
     """
 
     flow: Tensor
-    parts: Tensor
 
 
-class DrawnSample(Sample, DrawnTargets):
-    """A drawn video, with the targets that were asked for."""
+class DrawnBatch(Batch):
+    """A batch of drawn videos; ``flow``: see :class:`DrawnSample`, with a batch axis in front."""
 
-
-class DrawnBatch(Batch, DrawnTargets):
-    """A batch of drawn videos; their targets have a batch axis in front."""
+    flow: Tensor
 
 
 class DrawnClips(Dataset[Sample]):
@@ -212,7 +200,6 @@ class DrawnClips(Dataset[Sample]):
         self.moving_camera = data.moving_camera
         self.degradation = data.degradation
         self.flow = data.flow
-        self.parts = data.parts
         self.seed = data.seed
 
     def __len__(self) -> int:
@@ -245,8 +232,6 @@ class DrawnClips(Dataset[Sample]):
         )
         if self.flow is not None and drawn.flow is not None:
             sample["flow"] = F.avg_pool2d(torch.from_numpy(drawn.flow), self.flow)
-        if self.parts:
-            sample["parts"] = torch.from_numpy(drawn.parts)
         return sample
 
 

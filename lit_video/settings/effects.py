@@ -63,7 +63,7 @@ DATA: dict[DataEffect, tuple[str, ...]] = {
         *("fps", "missing", "classes", "least_videos", "split"),
         *("train", "val", "test", "path_column", "label_column", "columns", "label_separator", "split_column"),
         *("skills", "length", "frames_per_step", "side", "difficulty", "test_difficulty", "pairs", "drawing"),
-        *("epoch_length", "val_length", "motions", "tasks", "moving_camera", "degradation", "flow", "parts"),
+        *("epoch_length", "val_length", "motions", "tasks", "moving_camera", "degradation", "flow"),
     ),
     "folds": ("train_values", "val_values", "test_values"),
     "broken": ("broken", "broken_percent"),

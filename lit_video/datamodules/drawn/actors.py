@@ -21,10 +21,6 @@ ROOM = {"shape": 1.0, "person": 0.6, "chain": 0.8, "pair": 0.8}  # factor of the
 LIMB = 0.3  # half the thickness of a limb, as a share of half its length
 LINKS = 6
 
-# number of sprites of each kind of actor
-SPRITES = {"shape": 1, "person": 10, "chain": LINKS, "pair": 2}
-PARTS = sum(SPRITES.values())
-
 # parts of a person, from the back to the front: joint at which it begins, and its length as a share of the height
 LEGS = {"hip": 0.22, "knee": 0.23}
 ARMS = {"shoulder": 0.19, "elbow": 0.17}
@@ -218,13 +214,6 @@ class Look:
     def paint(self, rng: Rng, pixels: int) -> Pixels:
         """Draw a textured square ``(3, pixels, pixels)``."""
         return coloured(texture(rng, self.texture, pixels), self.colours)
-
-
-def part_numbers(kind: str) -> slice:
-    """Return the numbers of a kind's parts among the ``PARTS`` of all kinds, in the order of its sprites."""
-    kinds = list(SPRITES)
-    first = sum(SPRITES[other] for other in kinds[: kinds.index(kind)])
-    return slice(first, first + SPRITES[kind])
 
 
 def placed(sprites: Sprites, x: Pixels, y: Pixels) -> Sprites:

@@ -9,17 +9,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from lit_video.datamodules.drawing import Rng
-from lit_video.datamodules.drawn.actors import (
-    ACTOR_KINDS,
-    ACTORS,
-    PARTS,
-    ROOM,
-    Look,
-    Pose,
-    part_numbers,
-    placed,
-    positions,
-)
+from lit_video.datamodules.drawn.actors import ACTOR_KINDS, ACTORS, ROOM, Look, Pose, placed, positions
 from lit_video.datamodules.drawn.catalogue import CAMERAS, MOTIONS
 from lit_video.datamodules.drawn.contours import CONTOURS, cover
 from lit_video.datamodules.drawn.degradations import blurred, compressed, lit, noisy
@@ -89,13 +79,10 @@ class Drawn:
         flow: displacement of each pixel until the next frame, x and y in sides of the picture, and 1 where that is
             known, else 0: ``(frames, 3, side, side)``. Unknown: the last frame, and what jumps to the opposite edge.
             ``None``: not asked for.
-        parts: centres of the actor's parts, x and y in sides of the picture, and 1 where a centre is inside, else 0:
-            ``(frames, PARTS, 3)``, see :func:`~lit_video.datamodules.drawn.actors.part_numbers`.
     """
 
     frames: NDArray[np.uint8]
     flow: Pixels | None
-    parts: Pixels
 
 
 def draw_labels(rng: Rng, motions: tuple[str, ...], moving_camera: float) -> Labels:
@@ -162,11 +149,8 @@ def draw_video(
     actor = ACTORS[labels.kind](rng, pose, look, side=side)
     extent = float((np.hypot(actor.x, actor.y) + actor.radius).max()) * ZOOM
     room = ROOM[labels.kind]
-    parts = np.zeros((num_frames, PARTS, 3), np.float32)
     for x, y in positions(rng, pose, travels=motion.travels, extent=extent, room=room):
-        seen_actor = placed(actor, x, y).seen_from(zoom, tilt)
-        overlay(canvas, seen_actor)
-        _mark(parts[:, part_numbers(labels.kind)], seen_actor)
+        overlay(canvas, placed(actor, x, y).seen_from(zoom, tilt))
     for thing in before:
         overlay(canvas, thing.seen_from(zoom[seen], tilt[seen]))
 
@@ -179,14 +163,7 @@ def draw_video(
     pixels *= 255
     np.rint(pixels, out=pixels)
     np.clip(pixels, 0, 255, out=pixels)
-    return Drawn(pixels.astype(np.uint8), canvas[:, 3:] if flow else None, parts)
-
-
-def _mark(parts: Pixels, actor: Sprites) -> None:
-    """Enter the centres of the actor's parts that are inside of the picture into ``(frames, parts, 3)``, in place."""
-    inside = (np.maximum(np.abs(actor.x - np.float32(0.5)), np.abs(actor.y - np.float32(0.5))) < 0.5).T
-    centres = np.stack([actor.x.T, actor.y.T, np.ones_like(actor.x.T)], -1)
-    parts[inside] = centres[inside]
+    return Drawn(pixels.astype(np.uint8), canvas[:, 3:] if flow else None)
 
 
 def _background(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from lit_video.datamodules.drawn.actors import ACTOR_KINDS, PARTS, part_numbers
+from lit_video.datamodules.drawn.actors import ACTOR_KINDS
 from lit_video.datamodules.drawn.catalogue import MOTIONS
 from lit_video.datamodules.drawn.contours import CONTOURS, cover
 from lit_video.datamodules.drawn.degradations import compressed
@@ -175,30 +175,3 @@ def test_compression_keeps_the_mean_of_blocks_and_loses_detail():
     before = frames.reshape(2, 3, 2, 8, 3, 8).mean((3, 5))
     after = done.reshape(2, 3, 2, 8, 3, 8).mean((3, 5))
     assert np.abs(before - after).max() < 0.05
-
-
-def test_parts_are_where_they_are_drawn():
-    labels = replace(PLAIN, motion="moves right", texture="flat")
-    number = part_numbers("shape").start
-    seen = 0
-    for seed in range(12):
-        video = drawn(labels, seed)
-        for flow, (x, y, inside) in zip(video.flow[:-1], video.parts[:-1, number], strict=True):
-            moves_right = flow[0] > 0.02
-            if inside and moves_right.any():
-                rows, columns = np.nonzero(moves_right)
-                distance = np.hypot((columns + 0.5) / 48 - x, (rows + 0.5) / 48 - y)
-                assert distance.min() < 0.1
-                seen += 1
-    assert seen > 20
-
-
-def test_each_kind_has_parts_of_its_own_and_those_outside_are_not_told():
-    numbers = [set(range(PARTS)[part_numbers(kind)]) for kind in ACTOR_KINDS]
-    assert sorted(number for each in numbers for number in each) == list(range(PARTS))
-    for kind, own in zip(ACTOR_KINDS, numbers, strict=True):
-        parts = drawn(replace(PLAIN, motion=MOTION_OF_KIND[kind], kind=kind), frames=16).parts
-        assert set(np.flatnonzero(parts[:, :, 2].any(0))) <= own
-        assert not parts[parts[:, :, 2] == 0].any()
-        assert parts.min() >= 0
-        assert parts.max() <= 1
