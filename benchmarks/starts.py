@@ -3,7 +3,8 @@
 ``trials --videos DATA -o FILE`` uses training persons and recordings alone, to choose weights and settings. Persons of
 UTD-MHAD are left out in turn, repetition 2 of AVLetters is tested after training on repetition 1, and recordings of
 room_actions of the first two days are cross-validated. ``test`` uses the test persons, repetition 3 and all
-recordings, once, with what was chosen. Sets with a number have so many clips of each class, drawn by the seed. The file
+recordings, once, with what was chosen. The start ``frames`` is no network but logistic regression on small grey frames,
+the floor of all others. Sets with a number have so many clips of each class, drawn by the seed. The file
 is written after each run, and the same command makes those that are not in it.
 """
 
@@ -20,7 +21,12 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
+
 import lit_video
+from benchmarks.floors import small_frames
 from benchmarks.harness import parser, provenance, ran
 from benchmarks.pretraining import FIRST_DAYS, TRAINING_PERSONS
 from lit_video.errors import UserError
@@ -30,6 +36,8 @@ from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import did_you_mean, text_table
 
 Row = dict[str, str]
+FRAMES = "frames"  # the start that is no network
+FOLDS = 5
 
 # starts by name: arguments of finetune; another name is a file of weights, all of whose layers are trained
 STARTS: dict[str, dict[str, Any]] = {
@@ -109,6 +117,38 @@ def table_of_videos(part: str, name: str, *, videos: Path, seed: int, file: Path
     write_table(file, [["path", *columns], *lines])
 
 
+def floor(table: Path) -> dict[str, Any]:
+    """Return the accuracy of logistic regression on small grey frames in order.
+
+    A table without splits is cross-validated, with whole recordings left out.
+    """
+    begun = time.perf_counter(), time.process_time()
+    with table.open(newline="") as content:
+        rows = list(csv.DictReader(content))
+    clips = np.stack([small_frames(Path(row["path"])).ravel() for row in rows])
+    labels = np.array([row["label"] for row in rows])
+
+    if "split" in rows[0]:
+        is_test = np.array([row["split"] == "test" for row in rows])
+        divisions = [(np.flatnonzero(~is_test), np.flatnonzero(is_test))]
+    else:
+        recordings = [row["recording"] for row in rows]
+        divisions = list(GroupKFold(FOLDS).split(clips, labels, recordings))
+
+    right: list[bool] = []
+    for trained, tested in divisions:
+        model = LogisticRegression(max_iter=2000).fit(clips[trained], labels[trained])
+        right += (model.predict(clips[tested]) == labels[tested]).tolist()
+
+    top1 = 100 * mean(right)
+    return {
+        "top1": top1,
+        "said": f"{top1:.1f} % of {len(right)} test videos are right",
+        "seconds": round(time.perf_counter() - begun[0], 1),
+        "cpu_seconds": round(time.process_time() - begun[1], 1),
+    }
+
+
 def measure(start: str, table: Path, *, minutes: float, seed: int) -> dict[str, Any]:
     """Fine-tune and test; return the accuracy, what it says, and the seconds of clock and of CPU."""
     arguments = STARTS.get(start) or {"weights": start, "frozen": False}
@@ -167,7 +207,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "videos.csv"
             table_of_videos(given.part, name, videos=videos, seed=seed, file=table)
-            accuracy = measure(start, table, minutes=given.minutes, seed=seed)
+            accuracy = floor(table) if start == FRAMES else measure(start, table, minutes=given.minutes, seed=seed)
         facts = provenance(recorded_command(sys.argv[1:], "python -m benchmarks.starts"), "cpu")
         results.append(run | accuracy | facts)
         write_atomically(given.output, json.dumps(results, indent=1) + "\n")

@@ -2,9 +2,11 @@
 
 import csv
 
+import numpy as np
 import pytest
 
-from benchmarks.starts import PARTS, table_of_videos
+from benchmarks.starts import PARTS, floor, table_of_videos
+from lit_video.datamodules.drawing import encode
 from lit_video.errors import UserError
 
 
@@ -68,3 +70,23 @@ def test_few_clips_are_drawn_by_the_seed_and_tested_on_all(videos):
 def test_a_set_that_does_not_exist_is_refused(name, reason, videos):
     with pytest.raises(UserError, match=reason):
         table("trials", name, videos)
+
+
+def test_the_floor_tells_classes_by_pixels_and_leaves_whole_recordings_out(tmp_path):
+    tone = {"dark": 40, "bright": 200}
+    rows = []
+    for recording in range(6):
+        for label, value in tone.items():
+            path = tmp_path / f"{label}{recording}.mp4"
+            encode(path, np.full((4, 32, 32, 3), value, np.uint8), 10)
+            rows.append([str(path), label, str(recording)])
+    table = tmp_path / "videos.csv"
+    with table.open("w", newline="") as file:
+        csv.writer(file).writerows([["path", "label", "recording"], *rows])
+    assert floor(table)["top1"] == 100
+    with table.open("w", newline="") as file:
+        splits = [[path, label, "train" if recording < "3" else "test"] for path, label, recording in rows]
+        csv.writer(file).writerows([["path", "label", "split"], *splits])
+    found = floor(table)
+    assert found["top1"] == 100
+    assert found["said"] == "100.0 % of 6 test videos are right"
