@@ -172,16 +172,17 @@ def measure(start: str, table: Path, *, minutes: float, seed: int) -> dict[str, 
     }
 
 
+def cell(results: Sequence[dict[str, Any]], name: str, start: str) -> str:
+    """Return the accuracy of a set and a start, the mean over seeds with their number."""
+    top1 = [result["top1"] for result in results if (result["set"], result["start"]) == (name, start)]
+    return f"{mean(top1):.1f} ({len(top1)})" if top1 else "not run"
+
+
 def shown(results: Sequence[dict[str, Any]]) -> str:
-    """Return the accuracies of sets and starts, means over seeds."""
+    """Return a table of the accuracies of sets and starts."""
     starts = list(dict.fromkeys(str(result["start"]) for result in results))
-    body = []
-    for name in dict.fromkeys(str(result["set"]) for result in results):
-        cells = [name]
-        for start in starts:
-            top1 = [result["top1"] for result in results if (result["set"], result["start"]) == (name, start)]
-            cells.append(f"{mean(top1):.1f} ({len(top1)})" if top1 else "not run")
-        body.append(cells)
+    names = dict.fromkeys(str(result["set"]) for result in results)
+    body = [[name, *(cell(results, name, start) for start in starts)] for name in names]
     return text_table("top-1 in %, mean (seeds)", ["videos", *starts], body)
 
 
