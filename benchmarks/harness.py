@@ -36,7 +36,7 @@ Row = dict[str, Any]
 Result = dict[str, Any]
 Actions = Mapping[str, Callable[[], object]]
 Times = dict[str, list[float]]
-COMMIT = commit()  # when a program starts: what is committed later does not run
+COMMIT = commit()  # read at the start, because later commits are not what runs
 SPEED = ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS")
 
 

@@ -28,7 +28,8 @@ from sklearn.model_selection import GroupKFold
 import lit_video
 from benchmarks.floors import small_frames
 from benchmarks.harness import parser, provenance, ran
-from benchmarks.pretraining import FIRST_DAYS, TRAINING_PERSONS
+from benchmarks.pretraining import FIRST_DAYS, answers
+from benchmarks.transfer import TRAINED
 from lit_video.errors import UserError
 from lit_video.runs.finished import read_finished
 from lit_video.training.command_line import recorded_command
@@ -50,13 +51,13 @@ STARTS: dict[str, dict[str, Any]] = {
 
 def persons(rows: Sequence[Row], held_out: str) -> list[Row]:
     """Train on the other training persons of UTD-MHAD, test on the one that is held out."""
-    kept = [row for row in rows if row["person"] in TRAINING_PERSONS]
+    kept = [row for row in rows if row["person"] in TRAINED]
     return [row | {"split": "test" if row["person"] == held_out else "train"} for row in kept]
 
 
 def test_persons(rows: Sequence[Row]) -> list[Row]:
     """Train on the training persons of UTD-MHAD, test on the others."""
-    return [row | {"split": "train" if row["person"] in TRAINING_PERSONS else "test"} for row in rows]
+    return [row | {"split": "train" if row["person"] in TRAINED else "test"} for row in rows]
 
 
 def repetitions(rows: Sequence[Row], train: str, test: str) -> list[Row]:
@@ -74,7 +75,7 @@ def first_days(rows: Sequence[Row]) -> list[Row]:
 Choice = tuple[str, Callable[[Sequence[Row]], Sequence[Row]]]
 PARTS: dict[str, dict[str, Choice]] = {
     "trials": {
-        **{f"utd_mhad {held}": ("utd_mhad", partial(persons, held_out=held)) for held in TRAINING_PERSONS},
+        **{f"utd_mhad {held}": ("utd_mhad", partial(persons, held_out=held)) for held in TRAINED},
         "avletters": ("avletters", lambda rows: repetitions(rows, "1", "2")),
         "room_actions": ("room_actions", first_days),
     },
@@ -129,17 +130,14 @@ def floor(table: Path) -> dict[str, Any]:
     labels = np.array([row["label"] for row in rows])
 
     if "split" in rows[0]:
-        is_test = np.array([row["split"] == "test" for row in rows])
-        divisions = [(np.flatnonzero(~is_test), np.flatnonzero(is_test))]
+        folds = np.array([0 if row["split"] == "test" else -1 for row in rows])
     else:
+        folds = np.empty(len(rows), int)
         recordings = [row["recording"] for row in rows]
-        divisions = list(GroupKFold(FOLDS).split(clips, labels, recordings))
+        for fold, (_, tested) in enumerate(GroupKFold(FOLDS).split(clips, labels, recordings)):
+            folds[tested] = fold
 
-    right: list[bool] = []
-    for trained, tested in divisions:
-        model = LogisticRegression(max_iter=2000).fit(clips[trained], labels[trained])
-        right += (model.predict(clips[tested]) == labels[tested]).tolist()
-
+    right = answers(LogisticRegression(max_iter=2000), clips, labels, folds)
     top1 = 100 * mean(right)
     return {
         "top1": top1,

@@ -101,8 +101,8 @@ def _remarks(trained: "TrainedModel", options: ModelOptions) -> list[str]:
     if skill_classes.intersection(trained.class_names):
         return ["it was trained on temporal skills; these videos are others, drawn by other seeds"]
     names = trained.class_names
-    is_of_drawn_videos = isinstance(names, Mapping) and set(MOTIONS).issuperset(names.get("motion", [""]))
-    if is_of_drawn_videos or trained.model.hparams.get("weights") == PREFIX + DRAWN_WEIGHTS:
+    tells_drawn_motions = isinstance(names, Mapping) and names.get("motion") == [*MOTIONS]
+    if tells_drawn_motions or trained.model.hparams.get("weights") == PREFIX + DRAWN_WEIGHTS:
         seen = "seen in pretraining: it learned from drawn videos that move, turn, grow and meet like these"
         return [f"{seen} (docs/drawn_videos.md)"]
     return []

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -60,6 +61,13 @@ def test_a_profile_says_if_its_motions_were_seen_in_pretraining(run):
     assert "seen in pretraining" in " ".join(frozen_model("hub:drawn", ModelOptions()).remarks)
     assert not frozen_model("hub:drawn", ModelOptions(random_weights=True)).remarks
     assert "seen in pretraining" not in " ".join(frozen_model(run, ModelOptions()).remarks)
+
+
+def test_a_profile_says_if_a_model_was_fine_tuned_from_drawn_videos():
+    finetuned = replace(lit_video.load("hub:drawn"), class_names=["a", "b"])
+    assert not frozen_model(finetuned, ModelOptions()).remarks
+    finetuned.model.hparams["weights"] = "hub:drawn"
+    assert "seen in pretraining" in " ".join(frozen_model(finetuned, ModelOptions()).remarks)
 
 
 FILE = """
