@@ -61,9 +61,10 @@ def test_a_scheme_stands_beside_its_control(script, tmp_path):
     assert shown[6].startswith("+25.0 [+")
     assert cells(script["by_length"](runs), "TimeSformer T+S")[1:] == ["0", "-", "-", "-", "-", "-"]
     by_skill = script["by_skill"](runs, OPPOSITES)
-    assert cells(by_skill, "drift", "X-ViT, t_w = 1")[2:4] == ["50.0", "100.0"]
-    assert cells(by_skill, "drift", "X-ViT, t_w = 1")[4].startswith("+50.0 [+")
-    assert cells(by_skill, "zoom", "X-ViT, t_w = 1")[4].startswith("+0.0")
+    assert cells(by_skill, "skill")[1:3] == ["control: X-ViT, t_w = 0", "X-ViT, t_w = 1"]
+    assert cells(by_skill, "drift")[1] == cells(by_skill, "zoom")[1] == "50.0"
+    assert cells(by_skill, "drift")[2].startswith("**+50.0 ± ")
+    assert cells(by_skill, "zoom")[2].startswith("+0.0 ± ")
 
 
 def test_a_row_that_ends_before_it_has_learned_is_marked(script, tmp_path):
@@ -72,6 +73,7 @@ def test_a_row_that_ends_before_it_has_learned_is_marked(script, tmp_path):
     runs = read_runs(read_table(FILES), tmp_path)
     shown = cells(script["by_length"](runs), "X-ViT, t_w = 1")
     assert shown[2] == "60.0*" and shown[6].endswith("]*")
+    assert cells(script["by_skill"](runs, OPPOSITES), "skill")[2] == "X-ViT, t_w = 1*"
 
 
 def test_without_runs_there_are_no_numbers(script, tmp_path):
