@@ -28,7 +28,7 @@ from sklearn.model_selection import GroupKFold
 import lit_video
 from benchmarks.floors import small_frames
 from benchmarks.harness import parser, provenance, ran
-from benchmarks.pretraining import FIRST_DAYS, answers
+from benchmarks.pretraining.transfer import FIRST_DAYS, answers
 from benchmarks.transfer import TRAINED
 from lit_video.errors import UserError
 from lit_video.runs.finished import read_finished

@@ -7,7 +7,9 @@ import pytest
 import torch
 import yaml
 
-from benchmarks.pretraining import LAST, PLAN, RECORD, read_trial, release, train
+from benchmarks.pretraining.legs import LAST, RECORD, train
+from benchmarks.pretraining.release import release
+from benchmarks.pretraining.trials import PLAN, read_trial
 from lit_video.errors import UserError
 from lit_video.inference.predict import load
 

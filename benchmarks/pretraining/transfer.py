@@ -1,0 +1,143 @@
+"""Transfer of trials to real videos: logistic regression on their frozen features."""
+
+import csv
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lightning import seed_everything
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor
+from torchvision.transforms.v2 import functional as F
+
+from benchmarks.pretraining.legs import LAST
+from benchmarks.pretraining.trials import PLAN, read_trial
+from benchmarks.transfer import TRAINED
+from lit_video.datamodules import Segments, VideoCSV
+from lit_video.modules import XViT
+from lit_video.utils.text import text_table
+
+PIXELS_SIDE = 12  # side of the small frames beside the trials
+FIRST_DAYS = ("20200626", "20200628")  # recordings of room_actions that train
+STRENGTHS = (0.001, 0.01, 0.1)  # inverse regularisation of the logistic regression; the best of each set is shown
+
+
+@dataclass(frozen=True)
+class Task:
+    """Real videos of training persons or recordings, with the fold that each one is tested in (-1: trains only)."""
+
+    name: str
+    clips: Tensor  # uint8 (videos, frames, 3, side, side)
+    labels: NDArray[np.int64]
+    folds: NDArray[np.int64]
+
+
+def real_videos(root: Path, num_frames: int, side: int) -> Iterator[Task]:
+    """Yield the sets of real videos below a folder, their whole frames squeezed into squares."""
+    shape: dict[str, Any] = {"num_frames": num_frames, "image_size": side}
+    shape |= {"sampling": Segments(), "views": "whole", "test_crops": 1}
+    sources: dict[str, tuple[str, Callable[[str], bool], Callable[[str], int]]] = {
+        "utd_mhad": ("person", lambda person: person in TRAINED, TRAINED.index),
+        "room_actions": ("recording", lambda recording: recording.startswith(FIRST_DAYS), _number_of),
+        "avletters": ("repetition", lambda repetition: repetition in "12", lambda repetition: int(repetition) - 2),
+    }
+    for name, (column, is_training, fold_of) in sources.items():
+        if not (root / name).is_dir():
+            continue
+        with (root / name / "labels.csv").open(newline="") as file:
+            values = {row[column] for row in csv.DictReader(file)}
+        wanted: list[str | int] = sorted(value for value in values if is_training(value))
+        videos = VideoCSV(
+            root=str(root / name),
+            train="labels.csv",
+            split_column=column,
+            draw_column=column,
+            train_values=wanted,
+            val_values=[],
+            **shape,
+        )
+        records = videos.records("train")
+        clips = torch.stack([videos.centre_view(record)[0]["clip"][0, 0] for record in records])
+        labels = np.array([record.label for record in records])
+        groups = videos.draw_names("train")
+        yield Task(name, clips, labels, np.array([fold_of(group) for group in groups]))
+
+
+def _number_of(recording: str) -> int:
+    """Return date and time of a recording's name as one number."""
+    date, clock = recording.split("_")[:2]
+    return int(date + clock)
+
+
+def answers(model: Any, features: NDArray[Any], labels: NDArray[Any], folds: NDArray[np.int64]) -> list[bool]:
+    """Return which videos a classifier of scikit-learn gets right, each one when its fold is left out of training.
+
+    Videos of fold -1 are always trained on and never tested.
+    """
+    right: list[bool] = []
+    for fold in sorted({*folds.tolist()} - {-1}):
+        tested = folds == fold
+        model.fit(features[~tested], labels[~tested])
+        right += (model.predict(features[tested]) == labels[tested]).tolist()
+    return right
+
+
+def accuracy(features: NDArray[np.float32], task: Task, strength: float) -> float:
+    """Return the percentage of left-out videos that logistic regression on features gets right."""
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=1000))
+    return 100 * float(np.mean(answers(model, features, task.labels, task.folds)))
+
+
+@torch.no_grad()
+def features_of(model: XViT, clips: Tensor) -> NDArray[np.float32]:
+    """Return the frozen features of clips, the inputs of the linear classifier: ``(videos, features)``."""
+    model.eval()
+    found = []
+    for some in torch.split(clips, 32):
+        pixels = (some.float() / 255 - 0.5) / 0.5
+        found.append(model.forward_features(pixels.transpose(1, 2)).numpy())
+    return np.concatenate(found)
+
+
+def small_frames(clips: Tensor) -> NDArray[np.float32]:
+    """Return the pixels of small frames, ``(videos, pixels)``."""
+    small = F.resize(clips.flatten(0, 1), [PIXELS_SIDE, PIXELS_SIDE], antialias=True)
+    return np.asarray(small.float().mean(1).reshape(len(clips), -1))
+
+
+def transfer(names: list[str], folder: Path, videos: Path) -> int:
+    """Print for each trial the share of real videos that its frozen features tell apart."""
+    trials = [read_trial(PLAN, name) for name in names]
+    shapes = {(trial.data["num_frames"], trial.data["image_size"]) for trial in trials}
+    accuracies: dict[str, dict[str, float]] = {}
+    for shape in sorted(shapes):
+        for task in real_videos(videos, *shape):
+            inputs = {f"pixels of small frames, {shape[0]}": small_frames(task.clips)}
+            for trial in trials:
+                if (trial.data["num_frames"], trial.data["image_size"]) != shape:
+                    continue
+                seed_everything(0, verbose=False)
+                model = trial.network()
+                inputs[f"random, {trial.model['size']}"] = features_of(model, task.clips)
+                checkpoint = torch.load(folder / trial.name / LAST, weights_only=True)
+                model.load_state_dict(checkpoint["state_dict"])
+                name = f"{trial.name}, step {checkpoint['global_step']} of {trial.steps}"
+                inputs[name] = features_of(model, task.clips)
+            for name, features in inputs.items():
+                best = max(accuracy(features, task, strength) for strength in STRENGTHS)
+                accuracies.setdefault(name, {})[task.name] = best
+                print(f"{task.name}: {name}: {best:.1f}", flush=True)
+    tasks = sorted({task for found in accuracies.values() for task in found})
+    body = []
+    for name, found in accuracies.items():
+        mean = np.mean([found.get(task, math.nan) for task in tasks])
+        body.append([name, *(f"{found.get(task, math.nan):.1f}" for task in tasks), f"{mean:.1f}"])
+    print(text_table("left-out training videos, % right", ["features", *tasks, "mean"], body))
+    return 0
