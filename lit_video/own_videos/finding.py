@@ -80,6 +80,11 @@ def splits_of(videos: Sequence[OwnVideo]) -> list[str | None]:
     return [video.split for video in videos]
 
 
+def rare_labels(labels: Iterable[str], least: int) -> dict[str, int]:
+    """Return the counts of labels that occur fewer than ``least`` times, sorted by label."""
+    return {label: count for label, count in sorted(Counter(labels).items()) if count < least}
+
+
 def find_own_videos(place: Path) -> OwnVideos:
     """Find videos in class folders, with or without splits, or by a table."""
     if place.is_file() and place.suffix.lower() in TABLES:

@@ -11,7 +11,7 @@ import numpy as np
 from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
-from lit_video.own_videos import choices, dividing
+from lit_video.own_videos import choices, dividing, groups, limits
 from lit_video.own_videos.choices import STILLS, Choice, nested
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, splits_of
 from lit_video.own_videos.schemes import TableRows
@@ -65,7 +65,7 @@ class Division:
     """Videos with their splits or folds."""
 
     videos: Sequence[OwnVideo]
-    draw_names: Sequence[str] | None  # draw of each video, see dividing.Groups
+    draw_names: Sequence[str] | None  # draw of each video, see groups.Groups
     is_folded: bool  # cross-validated
     notes: Sequence[str]  # how they are divided, and what a test on them can show
 
@@ -107,7 +107,7 @@ class Plan:
     title: str
     model: str  # name of the model's class
     videos: Sequence[OwnVideo]  # with their splits
-    draw_names: Sequence[str] | None  # draw of each video, see dividing.Groups
+    draw_names: Sequence[str] | None  # draw of each video, see groups.Groups
     rows: TableRows  # rows of the experiment's table
     chosen: Sequence[Choice]  # every setting with its reason
     notes: Sequence[str]  # lines on the videos, and on their division
@@ -211,17 +211,17 @@ def divide(inspected: Inspected, *, group: str | None, folds: bool) -> Division:
     """
     videos = inspected.videos
     is_folded = folds and len(videos) < dividing.FEW_FOR_FOLDS and not dividing.held_out(videos)
-    least = dividing.LEAST_OF_FOLDS if is_folded else dividing.LEAST
+    least = groups.LEAST_OF_FOLDS if is_folded else groups.LEAST
     split = dividing.folds if is_folded else dividing.assign_splits
 
     same = copies(str(inspected.root / video.path) for video in videos)
     contents = [same.get(str(inspected.root / video.path), "") for video in videos]
-    dividing.refuse_equal_files(videos, contents)
+    groups.refuse_equal_files(videos, contents)
 
-    groups = dividing.with_copies(dividing.find_groups(videos, group, least), contents)
-    divided, how = split(videos, groups.names)
-    notes = [how, groups.reason, *dividing.limits(divided, groups.draws)]
-    return Division(divided, groups.draws, is_folded, notes)
+    recorded = groups.with_copies(groups.find_groups(videos, group, least), contents)
+    divided, how = split(videos, recorded.names)
+    notes = [how, recorded.reason, *limits.limits(divided, recorded.draws)]
+    return Division(divided, recorded.draws, is_folded, notes)
 
 
 def _task(inspected: Inspected, divided: Division, options: PlanOptions) -> Workload:

@@ -9,8 +9,9 @@ from lit_video.__main__ import main
 from lit_video.datamodules import VideoCSV, VideoFolder
 from lit_video.datamodules.checks import refuse_copies
 from lit_video.errors import UserError
-from lit_video.own_videos.dividing import Groups, assign_splits, find_groups, folds, refuse_equal_files, with_copies
+from lit_video.own_videos.dividing import assign_splits, folds
 from lit_video.own_videos.finding import OwnVideo
+from lit_video.own_videos.groups import Groups, find_groups, refuse_equal_files, with_copies
 from lit_video.video.content import copies
 from tests.video.made import write
 

@@ -7,8 +7,10 @@ from datetime import datetime
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.own_videos.dividing import assign_splits, find_groups, fold_names, folds, held_out, limits, without_rare
+from lit_video.own_videos.dividing import assign_splits, fold_names, folds, held_out, without_rare
 from lit_video.own_videos.finding import OwnVideo
+from lit_video.own_videos.groups import find_groups
+from lit_video.own_videos.limits import limits
 
 
 def named(names):

@@ -1,0 +1,274 @@
+"""Groups of videos that were recorded together, known by a table's column, by file names and by equal content."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from lit_video.errors import UserError
+from lit_video.own_videos.finding import OwnVideo, labels_of, rare_labels
+from lit_video.utils.text import plural
+
+# columns of a table that may name groups, in the order in which they are tried
+COLUMNS = ("group", "recording", "source", "session", "scene", "subject", "speaker", "person", "participant", "actor")
+# file names of published data sets, and of cameras that split a recording; the group in parentheses names the recording
+FORMS = {
+    "UCF101": r"v_.+_(g\d{2})_c\d{2}",
+    "KTH": r"(person\d{2})_.+_d\d.*",
+    "NTU RGB+D": r"S\d{3}C\d{3}(P\d{3})R\d{3}A\d{3}.*",
+    "Kinetics": r"(.{11})_\d{6}_\d{6}",
+    "a GoPro's chapters": r"(?:G[HXPL]\d{2}|GOPR)(\d{4})",
+}
+_WORDS = "person|subject|subj|actor|speaker|participant|session|scene|rec|g|s|p"
+_MARKED = re.compile(rf"(?:^|(?<=[_\-. ]))(?:{_WORDS})\d{{1,4}}(?![^_\-. ])", re.I)
+_COUNTED = "clip|part|seg|segment|shot|take|c|v"
+_COUNTER = re.compile(rf"(?:^|[_\-. ]+)(?:{_COUNTED}|{_WORDS})?[_\-. ]*(?:\d+|\(\d+\))$", re.I)
+_DATE = r"(?<!\d)(20\d\d)[-_.]?([01]\d)[-_.]?([0-3]\d)"
+_CLOCK = r"([0-2]\d|(?<!\d)\d(?=[-_.:h]))[-_.:h]?([0-5]\d)[-_.:m]?([0-5]\d)(?:[-_.\s]?([ap])\.?m\b)?"
+_TIME = re.compile(_DATE + r"(?:[-_. T,]| at )*" + _CLOCK, re.I)
+# words that phones, cameras and messengers put before a counter or a date
+_CAMERA = re.compile(
+    r"(?:img|e|vid|pxl|mvi|mov|mah|dsc[nf]?|gopr|g[hpxs]?|dji|sam|p|c|wa|whatsapp|signal|telegram|video|movie|clip|file"
+    r"|screen|recording|record|capture|rec|untitled|trim|copy|edit|at|lv|tl|hdr|final)?\d*",
+    re.I,
+)
+RECORDING_GAP = 5 * 60  # seconds between the times in two file names from which on they are of different groups
+# a class needs at least 3 videos and 3 groups: for training, validation and test
+LEAST = 3
+LEAST_OF_FOLDS = 2  # groups of a class that cross-validation needs
+
+
+class Groups(NamedTuple):
+    """Groups of videos that were recorded together, with an explanation for the user.
+
+    A known group may be too large to be kept in one split. Its videos are then divided, but still are one draw.
+    """
+
+    names: Sequence[str] | None  # group of each video, to be kept in one split; None to divide videos one by one
+    reason: str
+    draws: Sequence[str] | None = None  # draw of each video, for intervals; None if unknown, or if each video is one
+
+
+def find_groups(videos: Sequence[OwnVideo], column: str | None = None, least: int = LEAST) -> Groups:
+    """Group the videos that were recorded together, by a column of their table or by their file names.
+
+    Args:
+        videos: the user's videos.
+        column: a column of their table; ``none`` for no groups; ``None`` for the first sign of groups, a column or a
+            part of the file names, by which every class has at least ``least`` groups.
+        least: number of groups that every class needs.
+    """
+    if column == "none":
+        return Groups(None, "Every video stands for itself (--group none).")
+    if column:
+        return _groups_of_column(videos, column, least)
+
+    warning = ""
+    too_large: Sequence[str] | None = None  # most certain groups that cannot be kept together
+    for sign in _signs(videos):
+        if not all(sign.names):
+            continue
+        poor_class = _class_with_few_groups(videos, sign.names, least)
+        if poor_class is None and len(set(sign.names)) < len(videos):
+            return Groups(sign.names, f"{warning}{_kept_together(sign)}", sign.names)
+        if poor_class is not None and sign.is_likely and not warning:
+            fault = f"class {poor_class!r} has fewer than {least} groups {sign.how}"
+            warning = f"Videos recorded together are not kept together: {fault}. "
+            warning += "So the model is tested on recordings that it knows, and its accuracy will look too high. "
+            if len(set(sign.names)) > 1:
+                too_large = sign.names
+    if warning:
+        return Groups(None, warning, too_large)
+
+    unknown = "Neither a column nor every file name says which videos were recorded together."
+    looks = "accuracy will look too high and its interval, which counts videos, too narrow"
+    advice = "name them in a table's column and give --group COLUMN"
+    return Groups(None, f"{unknown} If some were, {looks}: {advice}.")
+
+
+def _groups_of_column(videos: Sequence[OwnVideo], column: str, least: int) -> Groups:
+    """Group the videos by a column that the user names; refuse one that is missing or too coarse."""
+    sign = GroupSign(_cells(videos, column), f"by the column {column}")
+    if not all(sign.names):
+        columns = ", ".join(videos[0].columns) or "there is no table"
+        raise UserError(f"--group {column}: no such column, or an empty cell in it; columns: {columns}")
+
+    poor_class = _class_with_few_groups(videos, sign.names, least)
+    if poor_class is not None:
+        raise UserError(f"--group {column}: class {poor_class!r} has fewer than {least} groups, too few for a test")
+    return Groups(sign.names, _kept_together(sign), sign.names)
+
+
+def _class_with_few_groups(videos: Sequence[OwnVideo], names: Sequence[str], least: int) -> str | None:
+    """Return the first class, by name, with fewer groups than ``least``."""
+    pairs = {*zip(labels_of(videos), names, strict=True)}
+    rare = rare_labels((label for label, _ in pairs), least)
+    return next(iter(rare), None)
+
+
+def _kept_together(sign: "GroupSign") -> str:
+    """Say that groups stay together, and how they are known."""
+    together = f"{sign.how}: {len(set(sign.names))} groups ({min(sign.names)!r}, ...)."
+    if not sign.is_guess:
+        return f"Videos recorded together stay together, {together}"
+    advice = "If that is wrong, name the recordings in a table's column and give --group COLUMN."
+    return f"Videos are kept together, {together} {advice}"
+
+
+def refuse_equal_files(videos: Sequence[OwnVideo], contents: Sequence[str]) -> None:
+    """Refuse equal files in two classes, or in two splits that the user gave.
+
+    Args:
+        videos: the videos.
+        contents: for each video that has copies, a name that they share; for others an empty text.
+    """
+    first_of: dict[str, OwnVideo] = {}
+    in_two_classes: list[str] = []
+    in_two_splits: list[str] = []
+    for video, content in zip(videos, contents, strict=True):
+        if not content:
+            continue
+        first = first_of.setdefault(content, video)
+        if first.label != video.label:
+            in_two_classes.append(f"{video.path} is {first.path}")
+        elif first.split != video.split:
+            in_two_splits.append(f"{video.path} is {first.path}")
+
+    if in_two_classes:
+        count = f"{plural(len(in_two_classes), 'file')} in two classes, by content ({in_two_classes[0]})"
+        raise UserError(f"{count}; keep each in the class that it shows")
+    if in_two_splits:
+        count = f"{plural(len(in_two_splits), 'file')} in two splits, by content ({in_two_splits[0]})"
+        raise UserError(f"{count}; the test would be of videos that were learned: keep each in one split")
+
+
+def with_copies(groups: Groups, contents: Sequence[str]) -> Groups:
+    """Join the groups of equal files, so that no copy of a training video is tested; add their number to the reason.
+
+    Equal files are one draw, too. ``contents``: see :func:`refuse_equal_files`.
+    """
+    copies = sum(map(bool, contents)) - len(set(filter(None, contents)))
+    if not copies:
+        return groups
+    names = _joined_by_content(groups.names, contents)
+    draws = names if groups.draws is None else _joined_by_content(groups.draws, contents)
+    line = f" {plural(copies, 'video')} with the bytes of another stay with it."
+    return Groups(names, groups.reason + line, draws)
+
+
+def _joined_by_content(names: Sequence[str] | None, contents: Sequence[str]) -> list[str]:
+    """Return the group of each video after groups with equal files are joined; ``None`` stands for single videos."""
+    if names is None:
+        names = [f"video {number}" for number in range(len(contents))]
+
+    joined: dict[str, str] = {}  # name of a group -> name of the group that it is joined to
+    group_of: dict[str, str] = {}  # content -> name of the first group with it
+    for name, content in zip(names, contents, strict=True):
+        if not content:
+            continue
+        group = _joined(joined, name)
+        group_of_copy = _joined(joined, group_of.setdefault(content, name))
+        if group != group_of_copy:
+            joined[group] = group_of_copy
+    return [_joined(joined, name) for name in names]
+
+
+def _joined(joined: Mapping[str, str], name: str) -> str:
+    """Return the name of the group that a group is part of after all joins."""
+    while name in joined:
+        name = joined[name]
+    return name
+
+
+class GroupSign(NamedTuple):
+    """Sign by which videos were recorded together: the group of each (empty if unknown), and how sure this is."""
+
+    names: Sequence[str]
+    how: str
+    is_guess: bool = False
+    is_likely: bool = True  # sure enough for a warning if the groups are too few to be kept together
+
+
+def _signs(videos: Sequence[OwnVideo]) -> Iterator[GroupSign]:
+    """Yield signs of videos that were recorded together, most certain first."""
+    for column in COLUMNS:
+        yield GroupSign(_cells(videos, column), f"by the column {column}")
+
+    labels = labels_of(videos)
+    stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
+    if len({*stems}) == len(stems):  # equal names mean that numbers begin again in every folder
+        for form, pattern in FORMS.items():
+            matches = [re.fullmatch(pattern, stem) for stem in stems]
+            names = [match[1] if match else "" for match in matches]
+            yield GroupSign(names, f"by the form of their file names ({form})")
+
+    marked = _marked(stems, labels)
+    part = f"a guess by a part of their file names such as {min(marked, default='')}"
+    yield GroupSign(marked, part, is_guess=True, is_likely=False)
+
+    times = f"a guess by the times in their file names (less than {RECORDING_GAP // 60} minutes apart)"
+    yield GroupSign(_by_time(stems), times, is_guess=True)
+
+    starts = [_start(stem, label) for stem, label in zip(stems, labels, strict=True)]
+    yield GroupSign(starts, "a guess by the start of their file names", is_guess=True, is_likely=False)
+
+
+def _marked(stems: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """Return the part of each file name that may name the recording, such as s01; empty texts if the rest does.
+
+    In ``ID_s10_e20`` the marked part is a time, in ``ID_p2`` a part of a video: there the rest differs more often than
+    the marked part, so the rest names the recording.
+    """
+    marked = ["_".join(_MARKED.findall(stem)) for stem in stems]
+    rests = {_start(_MARKED.sub("", stem), label) for stem, label in zip(stems, labels, strict=True)}
+    if len(rests) > len({*marked}):
+        return [""] * len(stems)
+    return marked
+
+
+def _cells(videos: Sequence[OwnVideo], column: str) -> list[str]:
+    """Return each video's cell in a column; empty without one."""
+    return [video.columns.get(column, "") for video in videos]
+
+
+def _by_time(stems: Sequence[str]) -> list[str]:
+    """Return the time at which each video's series of recordings began, from file names; empty without a time."""
+    times = [_time(stem) for stem in stems]
+    first = datetime.min
+    last = datetime.min
+    names: dict[datetime | None, str] = {None: ""}
+    for time in sorted({time for time in times if time is not None}):
+        if (time - last).total_seconds() >= RECORDING_GAP:
+            first = time
+        names[time] = str(first)
+        last = time
+    return [names[time] for time in times]
+
+
+def _time(stem: str) -> datetime | None:
+    """Return the time in a file's name; ``None`` without one, or with an impossible one such as month 13."""
+    match = _TIME.search(stem)
+    if not match:
+        return None
+
+    *numbers, half_of_day = match.groups()
+    year, month, day, hour, minute, second = (int(number) for number in numbers)
+    try:
+        time = datetime(year, month, day, hour=hour, minute=minute, second=second)
+    except ValueError:
+        return None
+    if half_of_day:
+        time = time.replace(hour=time.hour % 12 + 12 * (half_of_day in "pP"))
+    return time
+
+
+def _start(stem: str, label: str) -> str:
+    """Return the start of a file's name, without label, date and counter; empty if only words of cameras are left."""
+    words = re.split(r"[_\-. ]+", re.sub(_DATE, "", stem))
+    own_words = [word for word in words if word and word.lower() != label.lower()]
+    start = _COUNTER.sub("", "_".join(own_words))
+
+    only_cameras = all(_CAMERA.fullmatch(word) for word in start.split("_"))
+    if only_cameras and not start[:1].isdigit():
+        return ""
+    return start
