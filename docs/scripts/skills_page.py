@@ -105,7 +105,7 @@ What we did not expect:
 - **A control tells direction.** ViViT-2 without a transformer over time has {control_vivit_1x} and
   {control_vivit_4x}: its tokens are of two frames, so it reads movement without comparing tokens. Without that
   control all of this would count for ViViT's attention, which adds nothing that is certain here.
-- **TimeSformer's schemes have not begun to learn** in four times the steps: {divided_trained_4x} to
+- **TimeSformer's schemes have hardly begun to learn** in four times the steps: {divided_trained_4x} to
   {joint_trained_4x} % of the training videos are right. Their 50 % says nothing of attention in time.
 - **No scheme counts**: `count` stays at 50 for all of them, at both lengths.
 
