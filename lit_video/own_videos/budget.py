@@ -209,17 +209,12 @@ def length(rate: float, training: int, minutes: float, *, validates: bool, runs:
         Choice("trainer.gradient_clip_val", 1.0, "as in the tables"),
     ]
     if validates:
-        patience = max(5, round(0.4 * epochs / interval))
-        chosen.append(_callbacks(patience))
+        chosen.append(_checkpoint())
     return chosen
 
 
-def _callbacks(patience: int) -> Choice:
-    """Choose the best checkpoint by validation, and stop after ``patience`` validations without a gain."""
+def _checkpoint() -> Choice:
+    """Choose the best checkpoint by validation; training does not stop early, as the rate falls until its end."""
     best = {"monitor": "val/clip_top1", "mode": "max"}
-    callbacks = [
-        {"class_path": "ModelCheckpoint", "init_args": best},
-        {"class_path": "EarlyStopping", "init_args": best | {"patience": patience}},
-    ]
-    reason = f"the checkpoint of the best validation is tested; {patience} validations without a gain end training"
-    return Choice("trainer.callbacks", callbacks, reason)
+    callbacks = [{"class_path": "ModelCheckpoint", "init_args": best}]
+    return Choice("trainer.callbacks", callbacks, "the checkpoint of the best validation is tested")

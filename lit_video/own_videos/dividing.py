@@ -20,6 +20,7 @@ PARTS = 5  # folds; else a fifth of the videos is for the test, and a fifth of t
 FEW_TO_DIVIDE = 150  # with fewer videos, a third is for the test, and none for validation
 PARTS_OF_FEW = 3
 FEW_FOR_FOLDS = 300  # with fewer videos finetune cross-validates
+FEW_TO_TRAIN = 240  # with fewer training videos than in such a fold, none of them are for validation
 FOLD = "fold"  # beginning of a fold's name, before its number
 TRIES = 50
 EVEN_ENOUGH = 0.02  # unevenness per part and class that ends the search for an even division, see _unevenness
@@ -77,9 +78,13 @@ def assign_splits(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> t
         how = "chosen at random"
     elif len(given_splits) == 1:
         splits[splits == "val"] = "test"
-        take("val")
         test = "test" if "test" in given_splits else "validation"
-        how = f"the given {test} videos are tested; some training videos choose the checkpoint"
+        how = f"the given {test} videos are tested"
+        if np.count_nonzero(splits == "train") < FEW_TO_TRAIN:
+            how += "; too few train to choose between checkpoints, so the last one is tested"
+        else:
+            take("val")
+            how += "; some training videos choose the checkpoint"
 
     divided = [replace(video, split=split) for video, split in zip(videos, splits.tolist(), strict=True)]
     _refuse_untrained(divided)

@@ -171,7 +171,7 @@ def test_epochs_follow_from_speed_and_time():
     for rate, training, epochs, every in ((100, 420, 100, 4), (1000, 50, 200, 8), (5, 1000, 10, 1)):
         chosen = nested(length(rate, training, 10.0, validates=True))["trainer"]
         assert (chosen["max_epochs"], chosen["check_val_every_n_epoch"]) == (epochs, every)
-        assert [one["class_path"] for one in chosen["callbacks"]] == ["ModelCheckpoint", "EarlyStopping"]
+        assert [one["class_path"] for one in chosen["callbacks"]] == ["ModelCheckpoint"], "the schedule is not cut"
 
 
 @pytest.mark.parametrize(("minutes", "epochs"), [(0.01, 10), (1.0, 42), (10.0, 100)])

@@ -200,13 +200,25 @@ def test_classes_have_equal_shares_and_groups_are_whole(grouped, walks, test, va
         (("train", "test"), {"train": 16, "val": 4, "test": 10}),
     ],
 )
-def test_given_splits_are_kept(given, expected):
+def test_given_splits_are_kept(given, expected, monkeypatch):
+    monkeypatch.setattr("lit_video.own_videos.dividing.FEW_TO_TRAIN", 20)
     counts = {"train": 20, "val": 10, "test": 10}
     videos = [OwnVideo(f"{s}{i}.mp4", "ab"[i % 2], s) for s in given for i in range(counts[s])]
     divided, _ = assign_splits(videos, None)
     assert Counter(video.split for video in divided) == expected
     tested = {video.path for video in divided if video.split == "test"}
     assert tested == {video.path for video in videos if video.split == given[-1]}
+
+
+@pytest.mark.parametrize("test", ["test", "val"])
+@pytest.mark.parametrize(("number", "validates"), [(238, False), (240, True)])
+def test_few_training_videos_beside_given_test_videos_all_train(test, number, validates):
+    videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], "train") for i in range(number)]
+    videos += [OwnVideo(f"t{i}.mp4", "ab"[i % 2], test) for i in range(10)]
+    divided, how = assign_splits(videos, None)
+    counts = Counter(video.split for video in divided)
+    assert ("val" in counts) == validates == ("the last one is tested" not in how)
+    assert counts["train"] + counts["val"] == number and counts["test"] == 10
 
 
 @pytest.mark.parametrize("number", [40, 200])
@@ -219,7 +231,7 @@ def test_training_videos_alone_are_divided_as_if_no_split_were_given(number):
     assert not held_out(videos) and {video.split for video in divided} >= {"train", "test"}
 
 
-def test_splits_and_classes_without_training_videos_are_refused():
+def test_splits_and_classes_without_training_videos_are_refused(monkeypatch):
     videos = [OwnVideo(f"{s}{i}.mp4", "ab"[i % 2], s) for s in ("val", "test") for i in range(10)]
     for given, named in ((videos[:10], "val"), (videos, "test or val")):
         with pytest.raises(UserError, match=f"all videos are of the split {named}; give training"):
@@ -230,6 +242,7 @@ def test_splits_and_classes_without_training_videos_are_refused():
             assign_splits(
                 [*trained, *(replace(v, split=split) for v in videos[:10]), OwnVideo("c.mp4", "c", split)], None
             )
+    monkeypatch.setattr("lit_video.own_videos.dividing.FEW_TO_TRAIN", 0)
     one = [OwnVideo(f"{label}/{split}.mp4", label, split) for label in "abc" for split in ("train", "test")]
     with pytest.raises(UserError, match="every class has one video to train and to validate"):
         assign_splits(one, None)
