@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.network.vit import vit_size
+from lit_video.own_videos.dividing import FEW_TO_TRAIN
 from lit_video.own_videos.starts import Start
 from lit_video.utils.processes import usable_cores
 
@@ -22,9 +23,8 @@ LONGEST_WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
 RATE_OF_WIDTH = 0.0768
 # optimization of small models, from scratch and from weights
 MUON = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
-# with fewer training videos, the model first learns from drawn pictures: of 40 videos, a model of width 48 then had
-# 14 of 19 test videos right, one of width 96 from scratch had 8
-FEW = 200
+# with fewer training videos than FEW_TO_TRAIN, the model first learns from drawn pictures: of 40 videos, a model of
+# width 48 then had 14 of 19 test videos right, one of width 96 from scratch had 8
 STILLS = "stills:24576"
 # sides of clips in pixels
 STILLS_SIDE = 32
@@ -112,7 +112,7 @@ def choose(
         start: where training starts.
         size: frames and side of a clip, one of :func:`sizes`.
     """
-    few = training < FEW and not machine.gpu
+    few = training < FEW_TO_TRAIN and not machine.gpu
     own_pixels = None if start.weights or few else pixels
     num_frames, side = size
     chosen = [
@@ -142,7 +142,7 @@ def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, *, start
     frames = [FRAMES]
     if not start.sides and np.median(measured(videos, "frames")) >= MORE_FRAMES:
         frames.append(MORE_FRAMES)
-    if not start.sides and (start.weights or machine.gpu or training < FEW):
+    if not start.sides and (start.weights or machine.gpu or training < FEW_TO_TRAIN):
         return [(frames[-1], GPU_SIDE if machine.gpu else STILLS_SIDE)]
 
     # first more frames, then more pixels, up to those of the videos
