@@ -188,8 +188,10 @@ def _of_script(command: str) -> str:
     script, *arguments = shlex.split(command)
     if UNKNOWN in script:
         return ""
-    is_module = not script.endswith(".py")
-    file = ROOT / (f"{script.replace('.', '/')}.py" if is_module else script)
+    file = ROOT / script
+    if not script.endswith(".py"):
+        module = ROOT / script.replace(".", "/")
+        file = module / "__main__.py" if module.is_dir() else module.with_suffix(".py")
     if not file.is_file():
         return f"no such script: {script}"
 
