@@ -100,12 +100,13 @@ reverse are one draw. With one seed the interval is of these two trained models,
 
 What we did not expect:
 
-- **A longer training turns an order round.** At 1x temporal attention (TA) seems to cost X-ViT direction, {xvit1_1x}
-  to {ta_1x}; at 4x it adds to it, {xvit1_4x} to {ta_4x}, and tells `order7`, which the window alone does not.
-- **A control tells direction.** ViViT-2 without a transformer over time has {control_vivit_1x} and
-  {control_vivit_4x}: its tokens are of two frames, so it reads movement without comparing tokens. Without that
-  control all of this would count for ViViT's attention, which adds nothing that is certain here.
-- **TimeSformer's schemes have hardly begun to learn** in four times the steps: {divided_trained_4x} to
+- **A longer training turns an order round.** X-ViT with temporal attention (TA) against the window alone: {ta_1x} to
+  {xvit1_1x} at 1x (three seeds each; TA has not learned yet), {ta_minus_xvit1_1x} points of direction; {ta_4x} to
+  {xvit1_4x} at 4x (one seed each), {ta_minus_xvit1_4x}. There TA tells `order7`, which the window alone does not.
+- **A control tells direction.** ViViT-2 without a transformer over time has {control_vivit_1x} at 1x (three seeds) and
+  {control_vivit_4x} at 4x (one): its tokens are of two frames, so it reads movement without comparing tokens. Without
+  that control all of this would count for ViViT's attention, which adds nothing that is certain here.
+- **TimeSformer's schemes have hardly begun to learn** at 4x (one seed): {divided_trained_4x} to
   {joint_trained_4x} % of the training videos are right. Their 50 % says nothing of attention in time.
 - **No scheme counts**: `count` stays at 50 for all of them, at both lengths.
 
@@ -221,13 +222,14 @@ def added(hits: RowHits, row: str) -> str:
     return f"**{points}**" if found.sign else points
 
 
-def direction_and_learned(at: Mapping[str, TableRuns]) -> dict[str, str]:
-    """Return direction and accuracy on training videos by row and length, by the names that the text has for them."""
+def quoted(at: Mapping[str, TableRuns]) -> dict[str, str]:
+    """Return what the text quotes, by its names: direction and accuracy on training videos by row, TA's difference."""
     said = {}
     for length, runs in at.items():
         for row in ROWS:
             said[f"{row}_{length}"] = number(metric_of(runs, row, DIRECTION))
             said[f"{row}_trained_{length}"] = number(metric_of(runs, row, "train/video_top1"))
+        said[f"ta_minus_xvit1_{length}"] = str(runs.row_hits.difference("ta", "xvit1"))
     return said
 
 
@@ -269,7 +271,7 @@ def page() -> str:
         "learned": LEARNED,
         "late": LATE,
         "lengths": "\n\n".join(f"### {name}\n\n{text}" for name, text in parts.items()),
-        **direction_and_learned(at),
+        **quoted(at),
         "by_skill": "\n\n".join(f"### By skill, {name}\n\n{text}" for name, text in skills.items()),
         "count": count,
         "chance": 0.05 * count,

@@ -11,9 +11,10 @@ import numpy as np
 from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
-from lit_video.own_videos import choices, dividing, groups, limits
+from lit_video.own_videos import choices, dividing, groups
 from lit_video.own_videos.choices import STILLS, Choice, nested
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, splits_of
+from lit_video.own_videos.limits import limits
 from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.sizing import Chosen, Workload, choose_settings
 from lit_video.own_videos.starts import SCRATCH, Start
@@ -220,7 +221,7 @@ def divide(inspected: Inspected, *, group: str | None, folds: bool) -> Division:
 
     recorded = groups.with_copies(groups.find_groups(videos, group, least), contents)
     divided, how = split(videos, recorded.names)
-    notes = [how, recorded.reason, *limits.limits(divided, recorded.draws)]
+    notes = [how, recorded.reason, *limits(divided, recorded.draws)]
     return Division(divided, recorded.draws, is_folded, notes)
 
 
