@@ -1,9 +1,9 @@
 """Run the plan of ``evidence.yaml``: train what is not packed yet, in the plan's order, and pack each finished run.
 
 ``status`` shows each stage and what is next. ``run --minutes 150 --runs runs`` trains on one core until the minutes are
-over; a cut run goes on from its checkpoint if its folder is still there, and starts again otherwise. ``rates`` compares
-the trials of the learning rate with the table. ``rules --write`` writes the digests of the plan's files into
-``experiments/claims/rules.yaml``, until that file names the commit that fixed them.
+over, with ``--stages`` only runs of these; a cut run goes on from its checkpoint if its folder is still there, and
+starts again otherwise. ``rates`` compares the trials of the learning rate with the table. ``rules --write`` writes the
+digests of the plan's files into ``experiments/claims/rules.yaml``, until that file names the commit that fixed them.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from lit_video.utils.environment import commit
 from lit_video.utils.files import data_folder, write_atomically
 from lit_video.utils.processes import PARENT
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, STATUS, handled_by
-from lit_video.utils.text import text_table
+from lit_video.utils.text import did_you_mean, text_table
 from lit_video.utils.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[1]
@@ -296,6 +296,7 @@ class Leg:
     results: Path
     minutes: float
     jobs: int = 1
+    stages: Sequence[str] = ()  # empty for all
     stop: signal.Signals | None = None
     failed: dict[Planned, str] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
@@ -329,7 +330,8 @@ class Leg:
             return f"stopped by {self.stop.name}; the same command goes on from here"
         if len(self._running) >= self.jobs:
             return ""
-        left = [run for run in waiting(self.plan, self.results) if run not in self.failed and run not in self._running]
+        waits = [run for run in waiting(self.plan, self.results) if not self.stages or run.stage in self.stages]
+        left = [run for run in waits if run not in self.failed and run not in self._running]
         if not left:
             return "no run is left to start"
         run = left[0]
@@ -464,6 +466,7 @@ def main() -> int:
     running.add_argument("--minutes", type=float, default=150.0, help="start and end within so many (default: 150)")
     running.add_argument("--runs", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs")
     running.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once, one core each (default: 1)")
+    running.add_argument("--stages", nargs="+", default=(), metavar="STAGE", help="only runs of these (default: all)")
     comparing = commands.add_parser("rates", help="show the trials of the learning rate")
     comparing.add_argument("--check", action="store_true", help="exit with 1 if a row has another rate than the chosen")
     fixing = commands.add_parser("rules", help="compare files with the rules' digests")
@@ -477,7 +480,10 @@ def main() -> int:
             return print_rates(plan, RESULTS, given.check)
         if given.command == "rules":
             return print_rules(plan, given.write)
-        return Leg(plan, given.runs, RESULTS, given.minutes, given.jobs).work()
+        for stage in given.stages:
+            if stage not in plan.stages:
+                raise UserError(f"--stages: the plan has no stage {stage!r}{did_you_mean(stage, plan.stages)}")
+        return Leg(plan, given.runs, RESULTS, given.minutes, jobs=given.jobs, stages=given.stages).work()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return MISTAKE

@@ -182,6 +182,18 @@ def test_a_leg_packs_every_run_in_the_order_of_the_plan_and_a_second_leg_has_not
     assert "no run is left" in capsys.readouterr().out
 
 
+def test_a_leg_of_some_stages_leaves_the_others_waiting(small, tmp_path, monkeypatch, capsys):
+    fake(tmp_path, monkeypatch)
+    first = small.runs[0].stage
+    assert Leg(small, tmp_path / "runs", tmp_path / "results", minutes=60, stages=[first]).work() == 0
+    left = [run for run in small.runs if not packed(run, tmp_path / "results")]
+    assert left == [run for run in small.runs if run.stage != first] != []
+
+    monkeypatch.setattr(sys, "argv", ["evidence", "run", "--stages", "real_control"])
+    assert evidence.main() == 2
+    assert "no stage 'real_control' (did you mean real_controls?)" in capsys.readouterr().err
+
+
 def test_a_failed_run_does_not_stop_the_others_and_the_status_says_so(small, tmp_path, monkeypatch, capsys):
     fake(tmp_path, monkeypatch, [("rate3 xvit1", "fail")])
     assert Leg(small, tmp_path / "runs", tmp_path / "results", minutes=60).work() == 1
