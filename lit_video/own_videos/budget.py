@@ -24,7 +24,7 @@ from lit_video.utils.text import plural
 SHARE = 0.7  # share of the time for training steps; the rest is for decoding, validation, test
 FEWEST_EPOCHS = 10  # epochs
 MOST_EPOCHS = 200  # epochs
-MOST_BLIND = 100  # most epochs without validation videos, because overfitting would not be noticed
+MOST_BLIND = 200
 ENOUGH = 50  # epochs that must fit into the time before clips get more frames or pixels
 STEPS = 3
 # optimizer steps after which four fifths of the validation videos of UTD-MHAD were right: 128 and 432
