@@ -24,7 +24,6 @@ from lit_video.utils.text import plural
 SHARE = 0.7  # share of the time for training steps; the rest is for decoding, validation, test
 FEWEST_EPOCHS = 10  # epochs
 MOST_EPOCHS = 200  # epochs
-MOST_BLIND = 200
 ENOUGH = 50  # epochs that must fit into the time before clips get more frames or pixels
 STEPS = 3
 # optimizer steps after which four fifths of the validation videos of UTD-MHAD were right: 128 and 432
@@ -151,11 +150,6 @@ def _minutes(rate: float, training: int, epochs: int) -> float:
     return epochs * training / rate / SHARE / 60
 
 
-def _most_epochs(validates: bool) -> int:
-    """Return the most epochs that are ever chosen."""
-    return MOST_EPOCHS if validates else MOST_BLIND
-
-
 def steps_needed(start: Start) -> int:
     """Return the optimizer steps that a training needs to learn much; 0 if it is not known for this start."""
     if not start.weights:
@@ -163,12 +157,12 @@ def steps_needed(start: Start) -> int:
     return STEPS_FROM_SMALL if start.is_small and not start.probe else 0
 
 
-def epochs_needed(start: Start, training: int, batch: int, *, validates: bool) -> int:
+def epochs_needed(start: Start, training: int, batch: int) -> int:
     """Return the epochs of :func:`steps_needed`, at most as many as are ever chosen.
 
     ``training`` is the number of training videos of a run, ``batch`` that of a step.
     """
-    return min(_most_epochs(validates), math.ceil(steps_needed(start) * batch / training))
+    return min(MOST_EPOCHS, math.ceil(steps_needed(start) * batch / training))
 
 
 def too_short(rate: float, training: int, needed: int, *, minutes: float) -> str:
@@ -190,8 +184,7 @@ def length(rate: float, training: int, minutes: float, *, validates: bool, runs:
     ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs.
     """
     fit = int(60 * minutes * SHARE * rate / training)
-    most = _most_epochs(validates)
-    epochs = max(FEWEST_EPOCHS, min(most, fit))
+    epochs = max(FEWEST_EPOCHS, min(MOST_EPOCHS, fit))
     reason = f"{fit} fit in {plural(minutes, 'minute')} ({plural(runs, 'training')}, {rate:.3g} clips/s)"
     if epochs > fit:
         reason = f"the minimum; {reason}"

@@ -159,7 +159,7 @@ def choose_settings(task: Workload, start: Start) -> Chosen:
         settings = choices.crop_less(settings)
     lasts = duration_in_words(best.clips_per_second, task.epoch, best.epochs, minutes=minutes)
     batch = nested(settings)["data"]["batch_size"]
-    needed = epochs_needed(start, task.training, batch, validates=task.is_validated)
+    needed = epochs_needed(start, task.training, batch)
     short = too_short(best.clips_per_second, task.epoch, needed, minutes=minutes)
     if short:
         lasts = f"{lasts}. {short}"

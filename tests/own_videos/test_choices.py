@@ -174,21 +174,20 @@ def test_epochs_follow_from_speed_and_time():
         assert [one["class_path"] for one in chosen["callbacks"]] == ["ModelCheckpoint"], "the schedule is not cut"
 
 
-@pytest.mark.parametrize(("minutes", "epochs"), [(0.01, 10), (1.0, 42), (10.0, 100)])
+@pytest.mark.parametrize(("minutes", "epochs"), [(0.01, 10), (1.0, 42), (10.0, 200)])
 def test_the_reason_for_the_epochs_adds_up_and_nothing_chooses_without_validation(minutes, epochs):
     """Divide clips in the given time by clips per epoch; the reason names a bound that was met."""
     chosen = length(100, 100, minutes, validates=False, runs=6)
     reason = chosen[0].reason
     assert chosen[0].value == epochs and "callbacks" not in nested(chosen)["trainer"]
     assert "6 trainings, 100 clips/s" in reason
-    assert ("the minimum" in reason, "the most" in reason) == (epochs == 10, epochs == 100)
+    assert ("the minimum" in reason, "the most" in reason) == (epochs == 10, epochs == 200)
     assert f"{int(42 * minutes)} fit in " in reason
 
 
 @pytest.mark.parametrize(("videos", "epochs"), [(320, 25), (8, 200)])
 def test_needed_epochs_have_the_needed_steps_but_are_no_more_than_ever_chosen(videos, epochs):
-    assert epochs_needed(SCRATCH, videos, 16, validates=True) == epochs
-    assert epochs_needed(SCRATCH, videos, 16, validates=False) == min(100, epochs)
+    assert epochs_needed(SCRATCH, videos, 16) == epochs
 
 
 def test_too_few_minutes_are_said_with_those_that_would_do():
