@@ -10,6 +10,7 @@ is written after each run, and the same command makes those that are not in it.
 
 import csv
 import json
+import math
 import random
 import sys
 import tempfile
@@ -18,10 +19,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
@@ -174,6 +176,28 @@ def cell(results: Sequence[dict[str, Any]], name: str, start: str) -> str:
     """Return the accuracy of a set and a start, the mean over seeds with their number."""
     top1 = [result["top1"] for result in results if (result["set"], result["start"]) == (name, start)]
     return f"{mean(top1):.1f} ({len(top1)})" if top1 else "not run"
+
+
+def gain(results: Sequence[dict[str, Any]], names: Sequence[str], start: str, control: str) -> str:
+    """Return what a start gains over a control in points: the mean of sets, with its 95 % t interval over seeds.
+
+    Args:
+        results: the runs.
+        names: the sets. Seeds count with which all of them were run, from both starts.
+        start: the start.
+        control: the start that it is compared with.
+    """
+    top1 = {(result["set"], result["start"], result["seed"]): result["top1"] for result in results}
+    seeds = {
+        seed for _, _, seed in top1 if all((name, kind, seed) in top1 for name in names for kind in (start, control))
+    }
+    differences = [
+        mean(top1[name, start, seed] - top1[name, control, seed] for name in names) for seed in sorted(seeds)
+    ]
+
+    middle = mean(differences)
+    half = stdev(differences) / math.sqrt(len(seeds)) * float(stdtrit(len(seeds) - 1, 0.975))
+    return f"{middle:+.1f} [{middle - half:+.1f}, {middle + half:+.1f}]"
 
 
 def shown(results: Sequence[dict[str, Any]]) -> str:

@@ -1,26 +1,50 @@
-"""Test the page on drawn videos: its table of starts is that of the records."""
+"""Test the page on drawn videos: its tables of starts are those of the records."""
 
 import json
+from typing import Any
 
-from benchmarks.starts import cell
+import pytest
+
+from benchmarks.starts import PARTS, cell, gain
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs/drawn_videos.md").read_text(encoding="utf-8")
 RECORDS = ("starts_test.json", "starts_test_few.json")
 
 
-def test_the_table_of_starts_is_that_of_the_records():
-    results = [
-        result for name in RECORDS for result in json.loads((ROOT / "benchmarks/results/cpu" / name).read_text())
-    ]
+@pytest.fixture(scope="module")
+def results() -> list[dict[str, Any]]:
+    """Runs of the test."""
+    return [result for name in RECORDS for result in json.loads((ROOT / "benchmarks/results/cpu" / name).read_text())]
+
+
+def tables():
+    """Return the section's tables, each as its rows of cells."""
+    section = PAGE.partition("## What they gain\n")[2].partition("\n## ")[0]
+    parts = [part.splitlines() for part in section.split("\n\n") if part.startswith("|")]
+    return [[[text.strip() for text in line.strip("|").split("|")] for line in lines] for lines in parts]
+
+
+def test_the_table_of_starts_is_that_of_the_records(results):
     assert {result["part"] for result in results} == {"test"}
     assert {result["minutes"] for result in results} == {10.0}
 
-    lines = PAGE.partition("## What they gain\n")[2].partition("\n## ")[0].splitlines()
-    rows = [[text.strip() for text in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-    header, _, *body = rows
+    header, _, *body = tables()[0]
     starts = [text.strip("`") for text in header[1:]]
     assert {row[0] for row in body} >= {result["set"] for result in results}
     assert set(starts) >= {result["start"] for result in results}
     for name, *cells in body:
         assert cells == [cell(results, name, start) for start in starts], name
+
+
+def test_the_gains_are_those_of_the_records(results):
+    names = list(dict.fromkeys(result["set"] for result in results))
+    whole = [name for name in names if name in PARTS["test"]]
+    few = [name for name in names if name not in whole]
+
+    _, _, *body = tables()[1]
+    for text, *cells in body:
+        start, _, control = text.replace("`", "").partition(" over ")
+        assert cells == [gain(results, whole, start, control), gain(results, few, start, control)], text
+    lips = gain(results, ["avletters"], "drawn", "plain")
+    assert f"Lips with all training videos gain nothing that three seeds can tell: {lips}" in " ".join(PAGE.split())

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from benchmarks.starts import PARTS, floor, table_of_videos
+from benchmarks.starts import PARTS, floor, gain, table_of_videos
 from lit_video.datamodules.drawing import encode
 from lit_video.errors import UserError
 
@@ -90,3 +90,19 @@ def test_the_floor_tells_classes_by_pixels_and_leaves_whole_recordings_out(tmp_p
     found = floor(table)
     assert found["top1"] == 100
     assert found["said"] == "100.0 % of 6 test videos are right"
+
+
+def test_a_gain_counts_the_seeds_that_all_sets_and_both_starts_have():
+    top1 = {
+        ("a", "old"): [10, 20, 30],
+        ("a", "new"): [12, 24, 36],
+        ("b", "old"): [50, 50, 50, 9],
+        ("b", "new"): [52, 54, 56, 99],
+    }
+    results = [
+        {"set": name, "start": start, "seed": seed, "top1": value}
+        for (name, start), values in top1.items()
+        for seed, value in enumerate(values)
+    ]
+    # differences 2, 4 and 6: deviation 2, times 4.303 / sqrt(3)
+    assert gain(results, ["a", "b"], "new", "old") == "+4.0 [-1.0, +9.0]"
