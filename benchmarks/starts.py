@@ -10,7 +10,6 @@ is written after each run, and the same command makes those that are not in it.
 
 import csv
 import json
-import math
 import random
 import sys
 import tempfile
@@ -19,11 +18,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.stats import ttest_1samp
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
@@ -195,9 +194,8 @@ def gain(results: Sequence[dict[str, Any]], names: Sequence[str], start: str, co
         mean(top1[name, start, seed] - top1[name, control, seed] for name in names) for seed in sorted(seeds)
     ]
 
-    middle = mean(differences)
-    half = stdev(differences) / math.sqrt(len(seeds)) * float(stdtrit(len(seeds) - 1, 0.975))
-    return f"{middle:+.1f} [{middle - half:+.1f}, {middle + half:+.1f}]"
+    low, high = ttest_1samp(differences, 0.0).confidence_interval(0.95)
+    return f"{mean(differences):+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
 def shown(results: Sequence[dict[str, Any]]) -> str:
