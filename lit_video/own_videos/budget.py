@@ -24,6 +24,8 @@ from lit_video.utils.text import plural
 SHARE = 0.7  # share of the time for training steps; the rest is for decoding, validation, test
 FEWEST_EPOCHS = 10  # epochs
 MOST_EPOCHS = 200  # epochs
+# optimizer steps for which few videos are shown more often, from scratch (docs/drawn_videos.md, "What they gain")
+MOST_STEPS_FROM_SCRATCH = 2500
 ENOUGH = 50  # epochs that must fit into the time before clips get more frames or pixels
 STEPS = 3
 # optimizer steps after which four fifths of the validation videos of UTD-MHAD were right: 128 and 432
@@ -157,12 +159,20 @@ def steps_needed(start: Start) -> int:
     return STEPS_FROM_SMALL if start.is_small and not start.probe else 0
 
 
-def epochs_needed(start: Start, training: int, batch: int) -> int:
-    """Return the epochs of :func:`steps_needed`, at most as many as are ever chosen.
+def most_epochs(start: Start, training: int, batch: int) -> int:
+    """Return the most epochs that are chosen.
 
     ``training`` is the number of training videos of a run, ``batch`` that of a step.
     """
-    return min(MOST_EPOCHS, math.ceil(steps_needed(start) * batch / training))
+    if start.weights:
+        return MOST_EPOCHS
+    return max(MOST_EPOCHS, math.ceil(MOST_STEPS_FROM_SCRATCH * batch / training))
+
+
+def epochs_needed(start: Start, training: int, batch: int) -> int:
+    """Return the epochs of :func:`steps_needed`, at most :func:`most_epochs`, whose arguments it has."""
+    needed = math.ceil(steps_needed(start) * batch / training)
+    return min(most_epochs(start, training, batch), needed)
 
 
 def too_short(rate: float, training: int, needed: int, *, minutes: float) -> str:
@@ -178,13 +188,14 @@ def too_short(rate: float, training: int, needed: int, *, minutes: float) -> str
     return f"Too short to learn much: this start needs about {needed} epochs, for which give --minutes {rounded}"
 
 
-def length(rate: float, training: int, minutes: float, *, validates: bool, runs: int = 1) -> list[Choice]:
+def length(rate: float, training: int, minutes: float, *, most: int, validates: bool, runs: int = 1) -> list[Choice]:
     """Choose epochs and validation interval of ``runs`` trainings that share ``minutes``.
 
-    ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs.
+    ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs; ``most`` are the
+    :func:`most_epochs`.
     """
     fit = int(60 * minutes * SHARE * rate / training)
-    epochs = max(FEWEST_EPOCHS, min(MOST_EPOCHS, fit))
+    epochs = max(FEWEST_EPOCHS, min(most, fit))
     reason = f"{fit} fit in {plural(minutes, 'minute')} ({plural(runs, 'training')}, {rate:.3g} clips/s)"
     if epochs > fit:
         reason = f"the minimum; {reason}"

@@ -15,6 +15,7 @@ from lit_video.own_videos.budget import (
     duration_in_words,
     epochs_needed,
     length,
+    most_epochs,
     other_orders,
     probed,
     too_short,
@@ -109,7 +110,8 @@ class _Choosing:
         )
         settings += self.frozen
         rate = self._speed(settings)
-        lengths = length(rate, task.epoch, self.minutes, validates=task.is_validated, runs=task.runs)
+        most = most_epochs(self.start, task.training, nested(settings)["data"]["batch_size"])
+        lengths = length(rate, task.epoch, self.minutes, most=most, validates=task.is_validated, runs=task.runs)
         return _Candidate(settings, lengths, rate)
 
     def _speed(self, settings: Sequence[Choice]) -> float:

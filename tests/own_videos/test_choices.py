@@ -9,6 +9,7 @@ from lit_video.own_videos.budget import (
     duration_in_words,
     epochs_needed,
     length,
+    most_epochs,
     other_orders,
     steps_needed,
     too_short,
@@ -16,6 +17,7 @@ from lit_video.own_videos.budget import (
 from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, nested, sizes
 from lit_video.own_videos.starts import SCRATCH, SCRATCH_XVIT, Start
 
+SMALL = Start("hub:small", "XViT", {"size": {"embed_dim": 96, "depth": 4, "num_heads": 4}}, {})
 LAPTOP, SERVER = Machine(0.0, 16.0, 4), Machine(80.0, 128.0, 16)
 
 
@@ -169,7 +171,7 @@ def test_the_tests_in_other_orders_are_left_out_if_they_take_long(views, seconds
 
 def test_epochs_follow_from_speed_and_time():
     for rate, training, epochs, every in ((100, 420, 100, 4), (1000, 50, 200, 8), (5, 1000, 10, 1)):
-        chosen = nested(length(rate, training, 10.0, validates=True))["trainer"]
+        chosen = nested(length(rate, training, 10.0, most=200, validates=True))["trainer"]
         assert (chosen["max_epochs"], chosen["check_val_every_n_epoch"]) == (epochs, every)
         assert [one["class_path"] for one in chosen["callbacks"]] == ["ModelCheckpoint"], "the schedule is not cut"
 
@@ -177,7 +179,7 @@ def test_epochs_follow_from_speed_and_time():
 @pytest.mark.parametrize(("minutes", "epochs"), [(0.01, 10), (1.0, 42), (10.0, 200)])
 def test_the_reason_for_the_epochs_adds_up_and_nothing_chooses_without_validation(minutes, epochs):
     """Divide clips in the given time by clips per epoch; the reason names a bound that was met."""
-    chosen = length(100, 100, minutes, validates=False, runs=6)
+    chosen = length(100, 100, minutes, most=200, validates=False, runs=6)
     reason = chosen[0].reason
     assert chosen[0].value == epochs and "callbacks" not in nested(chosen)["trainer"]
     assert "6 trainings, 100 clips/s" in reason
@@ -185,9 +187,13 @@ def test_the_reason_for_the_epochs_adds_up_and_nothing_chooses_without_validatio
     assert f"{int(42 * minutes)} fit in " in reason
 
 
-@pytest.mark.parametrize(("videos", "epochs"), [(320, 25), (8, 200)])
-def test_needed_epochs_have_the_needed_steps_but_are_no_more_than_ever_chosen(videos, epochs):
-    assert epochs_needed(SCRATCH, videos, 16) == epochs
+@pytest.mark.parametrize(
+    ("start", "videos", "needed", "most"),
+    [(SCRATCH, 320, 25, 200), (SCRATCH, 100, 80, 400), (SMALL, 320, 8, 200), (SMALL, 8, 200, 200)],
+)
+def test_needed_epochs_have_the_needed_steps_but_are_no_more_than_ever_chosen(start, videos, needed, most):
+    assert epochs_needed(start, videos, 16) == needed
+    assert most_epochs(start, videos, 16) == most
 
 
 def test_too_few_minutes_are_said_with_those_that_would_do():
@@ -200,7 +206,6 @@ def test_too_few_minutes_are_said_with_those_that_would_do():
 
 
 def test_weights_need_fewer_steps_than_a_training_from_scratch():
-    tiny = {"size": {"embed_dim": 96, "depth": 4, "num_heads": 4}}
-    assert 0 < steps_needed(Start("hub:x", "XViT", tiny, {})) < steps_needed(SCRATCH)
-    assert steps_needed(Start("hub:x", "XViT", tiny, {}, probe="frames")) == 0  # not known
+    assert 0 < steps_needed(SMALL) < steps_needed(SCRATCH)
+    assert steps_needed(replace(SMALL, probe="frames")) == 0  # not known
     assert steps_needed(Start("hub:x", "XViT", {"size": "B"}, {})) == 0
