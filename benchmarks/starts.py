@@ -46,7 +46,7 @@ FOLDS = 5
 STARTS: dict[str, dict[str, Any]] = {
     "plain": {"weights": "none", "scheme": "xvit"},  # from scratch, without convolutions before the patches
     "scratch": {"weights": "none"},
-    "scratch, 400 epochs": {"weights": "none", "trainer": {"max_epochs": 400}},  # with few clips 200 are chosen
+    "scratch, 400 epochs": {"weights": "none", "trainer": {"max_epochs": 400}},
     "drawn": {"weights": "drawn"},
     "drawn, frozen": {"weights": "drawn", "frozen": True},
 }

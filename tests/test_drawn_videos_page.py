@@ -1,6 +1,7 @@
 """Test the page on drawn videos: its tables of starts are those of the records."""
 
 import json
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -48,3 +49,19 @@ def test_the_gains_are_those_of_the_records(results):
         assert cells == [gain(results, whole, start, control), gain(results, few, start, control)], text
     lips = gain(results, ["avletters"], "drawn", "plain")
     assert f"Lips with all training videos gain nothing that three seeds can tell: {lips}" in " ".join(PAGE.split())
+
+
+def test_the_gain_on_the_first_page_is_that_of_the_records(results):
+    """Compare README's figures with the means of the whole sets, and the interval with that of the gain."""
+    whole = list(PARTS["test"])
+    drawn, scratch = (
+        mean(float(cell(results, name, start).split()[0]) for name in whole) for start in ("drawn", "scratch")
+    )
+    low, high = gain(results, whole, "drawn", "scratch").partition("[")[2].strip("]").split(", ")
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"have {drawn:.1f} % of the test videos of three real sets right, {scratch:.1f} % from scratch" in readme
+    assert f"(means of three seeds; 95 % interval of the gain {low} to {high} points)" in readme
+
+    few = {result["set"] for result in results} - {*whole}
+    over_scratch = gain(results, sorted(few), "drawn", "scratch").partition("[")[2]
+    assert over_scratch.startswith("-"), "its interval includes 0, so README calls the gain not certain"
