@@ -41,12 +41,13 @@ Row = dict[str, str]
 FRAMES = "frames"  # the start that is no network
 FOLDS = 5
 
-# starts by name: arguments of finetune, and settings of its trainer; another name is a file of weights, all of whose
-# layers are trained
+QUIET = {"logger": False}  # settings of the trainer
+
+# starts by name: arguments of finetune; another name is a file of weights, all of whose layers are trained
 STARTS: dict[str, dict[str, Any]] = {
     "plain": {"weights": "none", "scheme": "xvit"},  # from scratch, without convolutions before the patches
     "scratch": {"weights": "none"},
-    "scratch, 400 epochs": {"weights": "none", "trainer": {"max_epochs": 400}},
+    "scratch, 400 epochs": {"weights": "none", "settings": {"trainer": QUIET | {"max_epochs": 400}}},
     "drawn": {"weights": "drawn"},
     "drawn, frozen": {"weights": "drawn", "frozen": True},
 }
@@ -152,15 +153,13 @@ def floor(table: Path) -> dict[str, Any]:
 
 def measure(start: str, table: Path, *, minutes: float, seed: int) -> dict[str, Any]:
     """Fine-tune and test; return the accuracy, what it says, and the seconds of clock and of CPU."""
-    arguments = dict(STARTS.get(start) or {"weights": start, "frozen": False})
-    trainer = {"logger": False} | arguments.pop("trainer", {})
+    arguments = {"settings": {"trainer": QUIET}} | STARTS.get(start, {"weights": start, "frozen": False})
     begun = time.perf_counter(), time.process_time()
     tested = lit_video.finetune(
         table,
         minutes=minutes,
         seed=seed,
         output=table.with_suffix(""),
-        settings={"trainer": trainer},
         **arguments,
     )
     finished = read_finished(tested.run)

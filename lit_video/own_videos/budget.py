@@ -160,7 +160,7 @@ def steps_needed(start: Start) -> int:
 
 
 def most_epochs(start: Start, training: int, batch: int) -> int:
-    """Return the most epochs that are chosen.
+    """Return the most epochs that are chosen: ``MOST_EPOCHS``, from scratch more until they have enough steps.
 
     ``training`` is the number of training videos of a run, ``batch`` that of a step.
     """
@@ -170,7 +170,7 @@ def most_epochs(start: Start, training: int, batch: int) -> int:
 
 
 def epochs_needed(start: Start, training: int, batch: int) -> int:
-    """Return the epochs of :func:`steps_needed`, at most :func:`most_epochs`, whose arguments it has."""
+    """Return the epochs of :func:`steps_needed`, at most those of :func:`most_epochs`, with its arguments."""
     needed = math.ceil(steps_needed(start) * batch / training)
     return min(most_epochs(start, training, batch), needed)
 
