@@ -19,7 +19,7 @@ TINY = {
 }
 
 
-def tiny(name="motion"):
+def tiny(name="small_labels"):
     """Return a trial of six steps in three epochs."""
     trial = read_trial(PLAN, name)
     data = TINY["data"] | {"tasks": ["motion"]}
@@ -43,11 +43,11 @@ def test_every_trial_of_the_plan_can_be_built():
 
 
 def test_an_unknown_trial_is_refused():
-    with pytest.raises(UserError, match="motoin"):
-        read_trial(PLAN, "motoin")
+    with pytest.raises(UserError, match="smal_pixels"):
+        read_trial(PLAN, "smal_pixels")
 
 
-@pytest.mark.parametrize("name", ["motion", "masked", "flow"])
+@pytest.mark.parametrize("name", ["small_labels", "small_pixels", "flow"])
 def test_legs_end_with_the_weights_of_one_training(name, tmp_path):
     train(tiny(name), tmp_path / "whole", minutes=10)
     for _ in range(6):
@@ -71,7 +71,7 @@ def test_released_weights_load_in_half_precision_and_with_a_card(tmp_path):
 
 
 def test_a_masked_patch_does_not_see_its_own_pixels():
-    model = tiny("masked").network()
+    model = tiny("small_pixels").network()
     clip = torch.randn(2, 3, 2, 16, 16)
     torch.manual_seed(3)
     order = torch.rand(2, 4).argsort(1)
