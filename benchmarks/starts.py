@@ -14,7 +14,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -43,7 +43,7 @@ FOLDS = 5
 
 QUIET = {"logger": False}  # settings of the trainer
 
-# starts by name: arguments of finetune; another name is a file of weights, all of whose layers are trained
+# starts by name: arguments of finetune; another name is a trial of pretraining whose weights were released
 STARTS: dict[str, dict[str, Any]] = {
     "plain": {"weights": "none", "scheme": "xvit"},  # from scratch, without convolutions before the patches
     "scratch": {"weights": "none"},
@@ -151,16 +151,36 @@ def floor(table: Path) -> dict[str, Any]:
     }
 
 
-def measure(start: str, table: Path, *, minutes: float, seed: int) -> dict[str, Any]:
+def arguments_of(start: str, weights: Path | None) -> dict[str, Any]:
+    """Return the arguments of ``finetune`` for a start.
+
+    Args:
+        start: a name of ``STARTS``, or of a trial of pretraining, all of whose layers are trained.
+        weights: the folder in which ``benchmarks.pretraining release`` wrote a folder for each trial.
+
+    Raises:
+        UserError: the start has neither a name nor released weights.
+    """
+    if start in STARTS:
+        return STARTS[start]
+    if weights is None:
+        known = did_you_mean(start, STARTS)
+        raise UserError(f"--starts: no start {start!r}{known}; for a trial of pretraining give --weights DIR")
+    file = weights / start / "model.safetensors"
+    if not file.is_file():
+        raise UserError(f"--starts: {start!r} is no start{did_you_mean(start, STARTS)}, and there is no file {file}")
+    return {"weights": str(file), "frozen": False}
+
+
+def measure(arguments: Mapping[str, Any], table: Path, *, minutes: float, seed: int) -> dict[str, Any]:
     """Fine-tune and test; return the accuracy, what it says, and the seconds of clock and of CPU."""
-    arguments = {"settings": {"trainer": QUIET}} | STARTS.get(start, {"weights": start, "frozen": False})
     begun = time.perf_counter(), time.process_time()
     tested = lit_video.finetune(
         table,
         minutes=minutes,
         seed=seed,
         output=table.with_suffix(""),
-        **arguments,
+        **({"settings": {"trainer": QUIET}} | arguments),
     )
     finished = read_finished(tested.run)
     assert finished is not None
@@ -217,12 +237,14 @@ def main() -> int:
     made.add_argument("--starts", nargs="+", default=["plain", "scratch", "drawn"], metavar="START")
     made.add_argument("--minutes", type=float, default=10.0)
     made.add_argument("--seeds", type=int, nargs="+", default=[0])
+    made.add_argument("--weights", type=Path, metavar="DIR", help="folder of released trials of pretraining")
     given = made.parse_args()
     if given.output is None:
         raise UserError("give a file of the results: -o FILE")
 
     results = json.loads(given.output.read_text()) if given.output.exists() else []
     videos = given.videos.resolve()
+    settings = {start: arguments_of(start, given.weights) for start in given.starts if start != FRAMES}
     for seed, name, start in product(given.seeds, given.sets or PARTS[given.part], given.starts):
         run = {"part": given.part, "set": name, "start": start, "minutes": given.minutes, "seed": seed}
         if any(run.items() <= result.items() for result in results):
@@ -230,7 +252,10 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "videos.csv"
             table_of_videos(given.part, name, videos=videos, seed=seed, file=table)
-            accuracy = floor(table) if start == FRAMES else measure(start, table, minutes=given.minutes, seed=seed)
+            if start == FRAMES:
+                accuracy = floor(table)
+            else:
+                accuracy = measure(settings[start], table, minutes=given.minutes, seed=seed)
         facts = provenance(recorded_command(sys.argv[1:], "python -m benchmarks.starts"), "cpu")
         results.append(run | accuracy | facts)
         write_atomically(given.output, json.dumps(results, indent=1) + "\n")

@@ -18,7 +18,7 @@ from lit_video.weights.integrity import DIGEST, EXPORTED
 from lit_video.weights.reading import tensors_digest
 
 CARD = """\
-# drawn: a small X-ViT, pretrained on drawn videos
+# {name}: a small X-ViT, pretrained on drawn videos
 
 {parameters:.2f} million parameters in half precision; clips of {num_frames} frames of {image_size} pixels. No
 filmed video, no picture and no published weights went into it: `lit_video.datamodules.drawn_videos` draws the videos
@@ -27,15 +27,47 @@ filmed video, no picture and no published weights went into it: `lit_video.datam
 - Command: `{command}`
 - Commit: {commit}
 - Videos: {clips:,}, each shown once; {hours:.1f} hours of one core ({device})
-- Targets: the displacement of each patch until the next frame, and labels of what is drawn. Of new drawn
-  videos it explains {flow:.0f} % of the displacement, and has right in %: {tasks}.
+- Targets: {targets}
+- On new drawn videos: {metrics}
+  ({units})
 
-A start for training on videos of your own: `lit_video finetune VIDEOS --weights drawn`. It is the default where
-VideoMAE cannot be downloaded. What it gains on real videos is in docs/drawn_videos.md.
+A start for training on videos of your own: `lit_video finetune VIDEOS --weights {name}`.
+What such a start gains on real videos is in docs/drawn_videos.md.
 
 Bad at: what needs knowledge of the world (objects, scenes, faces, text), fine detail (pictures of {image_size} pixels),
 events longer than a clip, sound. Its own classes are those of drawn videos, so `predict` with it alone is of no use.
 """
+
+
+TARGETS = {
+    "flow": "the displacement of each patch until the next frame, and labels of what is drawn",
+    "labels": "labels of what is drawn",
+    "pixels": "pixels of masked patches",
+}
+UNITS = {
+    "flow": "% of the displacement that is explained, then % of videos whose label is right",
+    "labels": "% of videos whose label is right, and the loss",
+    "pixels": "mean squared error of pixels, normalised in each patch",
+}
+
+
+def card(trial: Trial, record: dict[str, Any], parameters: int) -> str:
+    """Return the card of a trial's weights, from the record of its training and their number of parameters."""
+    metrics = {name.removeprefix("val/"): value for name, value in record["metrics"].items()}
+    return CARD.format(
+        name=trial.name,
+        parameters=parameters / 1e6,
+        num_frames=trial.data["num_frames"],
+        image_size=trial.data["image_size"],
+        command=record["command"],
+        commit=record["commit"],
+        clips=record["step"] * trial.data["batch_size"],
+        hours=record["cpu_seconds"] / 3600,
+        device=record["device"],
+        targets=TARGETS[trial.target],
+        metrics=", ".join(f"{name} {value:.3g}" for name, value in metrics.items()),
+        units=UNITS[trial.target],
+    )
 
 
 def release(trial: Trial, folder: Path, output: Path) -> int:
@@ -60,21 +92,10 @@ def release(trial: Trial, folder: Path, output: Path) -> int:
     }
 
     record = read_record(folder / trial.name)
-    tasks = ", ".join(f"{task} {record['metrics'][f'val/{task}']:.0f}" for task in videos.num_classes)
-    card = CARD.format(
-        parameters=sum(value.numel() for value in weights.values()) / 1e6,
-        command=record["command"],
-        commit=record["commit"],
-        clips=checkpoint["global_step"] * trial.data["batch_size"],
-        hours=record["cpu_seconds"] / 3600,
-        device=record["device"],
-        tasks=tasks,
-        flow=record["metrics"]["val/flow"],
-        **shape,
-    )
+    parameters = sum(value.numel() for value in weights.values())
 
     output.mkdir(parents=True, exist_ok=True)
-    write_atomically(output / "README.md", card)
+    write_atomically(output / "README.md", card(trial, record, parameters))
     save_file(weights, output / "model.safetensors", metadata={"format": "pt"})
     write_atomically(output / EXPORTED, json.dumps(settings, indent=1) + "\n")
     print(f"{output}: {checkpoint['global_step']} of {trial.steps} steps")

@@ -7,8 +7,19 @@ import torch
 from einops import rearrange
 from torch import Tensor, nn
 
+from lit_video.attention import Grid
 from lit_video.modules import XViT
+from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.classes import by_task, per_task
+
+
+def patch_tokens(network: VideoTransformer, tokens: Tensor, grid: Grid) -> Tensor:
+    """Return the normalised tokens of the patches without class and register tokens.
+
+    Shape: ``(b, t * (prefix + n), d) -> (b, t, n, d)``.
+    """
+    frames = rearrange(network.norm(tokens), "b (t n) d -> b t n d", t=grid.t)
+    return frames[:, :, network.num_prefix_tokens :]
 
 
 class MaskedXViT(XViT):
@@ -39,8 +50,8 @@ class MaskedXViT(XViT):
         seen = clip * shown.repeat_interleave(side, 3).repeat_interleave(side, 4)
 
         tokens, grid = self.network.forward_tokens(seen)
-        tokens = rearrange(self.network.norm(tokens), "b (t n) d -> b t n d", t=grid.t)[:, :, -places:]
-        error = (self.pixels(tokens) - target).square().mean(-1)
+        patches = patch_tokens(self.network, tokens, grid)
+        error = (self.pixels(patches) - target).square().mean(-1)
         return error.mean(1)[hidden].mean()
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
@@ -73,10 +84,9 @@ class FlowXViT(XViT):
         logits = network.aggregate(network.readout(tokens, grid, network.norm))
 
         flow = rearrange(batch["flow"], "b t c h w -> b t (h w) c")
-        places = flow.shape[2]
         target = flow[..., :2] / self.unit
         known = flow[..., 2]
-        patches = rearrange(network.norm(tokens), "b (t n) d -> b t n d", t=grid.t)[:, :, -places:]
+        patches = patch_tokens(network, tokens, grid)
         error = nn.functional.huber_loss(self.displacement(patches), target, reduction="none").sum(-1)
         still = nn.functional.huber_loss(torch.zeros_like(target), target, reduction="none").sum(-1)
         return {

@@ -18,6 +18,7 @@ from torch import Tensor
 from torchvision.transforms.v2 import functional as F
 
 from benchmarks.pretraining.legs import LAST
+from benchmarks.pretraining.targets import patch_tokens
 from benchmarks.pretraining.trials import PLAN, read_trial
 from benchmarks.transfer import TRAINED
 from lit_video.datamodules import Segments, VideoCSV
@@ -96,14 +97,20 @@ def accuracy(features: NDArray[np.float32], task: Task, strength: float) -> floa
 
 
 @torch.no_grad()
-def features_of(model: XViT, clips: Tensor) -> NDArray[np.float32]:
-    """Return the frozen features of clips, the inputs of the linear classifier: ``(videos, features)``."""
+def features_of(model: XViT, clips: Tensor) -> dict[str, NDArray[np.float32]]:
+    """Return frozen features of clips, ``(videos, features)`` each: the inputs of the classifier, the mean patch.
+
+    What only a target on patches has trained is in the mean of their tokens: it leaves class token and temporal
+    attention at their random weights.
+    """
     model.eval()
-    found = []
+    inputs, means = [], []
     for some in torch.split(clips, 32):
-        pixels = (some.float() / 255 - 0.5) / 0.5
-        found.append(model.forward_features(pixels.transpose(1, 2)).numpy())
-    return np.concatenate(found)
+        pixels = ((some.float() / 255 - 0.5) / 0.5).transpose(1, 2)
+        inputs.append(model.forward_features(pixels).numpy())
+        tokens, grid = model.network.forward_tokens(pixels)
+        means.append(patch_tokens(model.network, tokens, grid).mean((1, 2)).numpy())
+    return {"classifier": np.concatenate(inputs), "mean patch": np.concatenate(means)}
 
 
 def small_frames(clips: Tensor) -> NDArray[np.float32]:
@@ -125,11 +132,13 @@ def transfer(names: list[str], folder: Path, videos: Path) -> int:
                     continue
                 seed_everything(0, verbose=False)
                 model = trial.network()
-                inputs[f"random, {trial.model['size']}"] = features_of(model, task.clips)
+                random = features_of(model, task.clips)
                 checkpoint = torch.load(folder / trial.name / LAST, weights_only=True)
                 model.load_state_dict(checkpoint["state_dict"])
-                name = f"{trial.name}, step {checkpoint['global_step']} of {trial.steps}"
-                inputs[name] = features_of(model, task.clips)
+                trained = features_of(model, task.clips)
+                for kind in random:
+                    inputs[f"random, {trial.model['size']}, {kind}"] = random[kind]
+                    inputs[f"{trial.name}, step {checkpoint['global_step']} of {trial.steps}, {kind}"] = trained[kind]
             for name, features in inputs.items():
                 best = max(accuracy(features, task, strength) for strength in STRENGTHS)
                 accuracies.setdefault(name, {})[task.name] = best

@@ -1,7 +1,7 @@
 """Test the pretraining on drawn videos: its plan, and legs that go on where the last one stopped."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
@@ -12,7 +12,9 @@ from benchmarks.pretraining.release import release
 from benchmarks.pretraining.trials import PLAN, read_trial
 from lit_video.errors import UserError
 from lit_video.inference.predict import load
+from tests.conftest import ROOT
 
+RECORDS = ROOT / "benchmarks/results/pretraining"
 TINY = {
     "data": {"num_frames": 2, "image_size": 16, "batch_size": 4, "num_workers": 0, "epoch_length": 8, "val_length": 4},
     "model": {"size": {"embed_dim": 8, "depth": 1, "num_heads": 2}, "patch_size": 8, "window": 1},
@@ -40,6 +42,14 @@ def test_every_trial_of_the_plan_can_be_built():
         with torch.device("meta"):
             model = trial.network()
         assert set(model.num_classes) == set(trial.data["tasks"])
+
+
+@pytest.mark.parametrize("path", sorted(RECORDS.glob("*.json")), ids=lambda path: path.stem)
+def test_records_are_of_trials_of_the_plan_that_ran_to_their_end(path):
+    record = json.loads(path.read_text())
+    trial = read_trial(PLAN, path.stem)
+    assert record["trial"] == json.loads(json.dumps(asdict(trial)))
+    assert record["step"] == trial.steps
 
 
 def test_an_unknown_trial_is_refused():

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from benchmarks.starts import PARTS, floor, gain, table_of_videos
+from benchmarks.starts import PARTS, arguments_of, floor, gain, table_of_videos
 from lit_video.datamodules.drawing import encode
 from lit_video.errors import UserError
 
@@ -70,6 +70,17 @@ def test_few_clips_are_drawn_by_the_seed_and_tested_on_all(videos):
 def test_a_set_that_does_not_exist_is_refused(name, reason, videos):
     with pytest.raises(UserError, match=reason):
         table("trials", name, videos)
+
+
+def test_a_start_is_known_or_a_released_trial(tmp_path):
+    with pytest.raises(UserError, match=r"'scrath' \(did you mean scratch\?\); for a trial"):
+        arguments_of("scrath", None)
+    with pytest.raises(UserError, match="no file"):
+        arguments_of("small", tmp_path)
+    (tmp_path / "small").mkdir()
+    file = tmp_path / "small/model.safetensors"
+    file.touch()
+    assert arguments_of("small", tmp_path) == {"weights": str(file), "frozen": False}
 
 
 def test_the_floor_tells_classes_by_pixels_and_leaves_whole_recordings_out(tmp_path):

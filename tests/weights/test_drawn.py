@@ -1,30 +1,39 @@
 """Test the weights that come along: their files, and what training takes from them."""
 
+import json
+
 import pytest
 import torch
 from safetensors.torch import load_file
 
 import lit_video
+from benchmarks.pretraining.release import card
+from benchmarks.pretraining.trials import PLAN, read_trial
 from lit_video.__main__ import main
 from lit_video.inference.checkpoints import read_checkpoint
 from lit_video.own_videos.starts import start_from
 from lit_video.weights.hub import DRAWN_FILE, DRAWN_WEIGHTS, find, weights_path
+from tests.conftest import ROOT
 
 
 def test_the_files_are_small_and_say_where_they_come_from():
     weights = load_file(DRAWN_FILE)
     assert {value.dtype for value in weights.values()} == {torch.float16}
     assert DRAWN_FILE.stat().st_size < 8e6
-    card = DRAWN_FILE.with_name("README.md").read_text()
-    assert "benchmarks.pretraining train" in card and "Commit: " in card and "Bad at: " in card
+    text = DRAWN_FILE.with_name("README.md").read_text()
+    assert "benchmarks.pretraining train" in text and "Commit: " in text and "Bad at: " in text
 
 
-def test_the_card_has_the_numbers_of_the_weights():
-    card = DRAWN_FILE.with_name("README.md").read_text()
+def test_the_card_is_that_of_the_record():
+    record = json.loads((ROOT / "benchmarks/results/pretraining/drawn.json").read_text())
     count = sum(value.numel() for value in load_file(DRAWN_FILE).values())
+    assert DRAWN_FILE.with_name("README.md").read_text() == card(read_trial(PLAN, "drawn"), record, count)
+
+
+def test_the_weights_take_the_clips_of_the_card():
+    text = DRAWN_FILE.with_name("README.md").read_text()
     hyper_parameters = read_checkpoint(DRAWN_FILE)["hyper_parameters"]
-    assert f"{count / 1e6:.2f} million" in card
-    assert f"{hyper_parameters['num_frames']} frames of {hyper_parameters['image_size']} pixels" in card
+    assert f"{hyper_parameters['num_frames']} frames of {hyper_parameters['image_size']} pixels" in text
 
 
 @pytest.mark.parametrize("name", ["drawn", "hub:drawn"])
