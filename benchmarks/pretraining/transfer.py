@@ -100,8 +100,8 @@ def accuracy(features: NDArray[np.float32], task: Task, strength: float) -> floa
 def features_of(model: XViT, clips: Tensor) -> dict[str, NDArray[np.float32]]:
     """Return frozen features of clips, ``(videos, features)`` each: the inputs of the classifier, the mean patch.
 
-    What only a target on patches has trained is in the mean of their tokens: it leaves class token and temporal
-    attention at their random weights.
+    A target on patches alone leaves class token and temporal attention at their random weights, so its features are
+    those of the mean patch.
     """
     model.eval()
     inputs, means = [], []
