@@ -100,8 +100,7 @@ def accuracy(features: NDArray[np.float32], task: Task, strength: float) -> floa
 def features_of(model: XViT, clips: Tensor) -> dict[str, NDArray[np.float32]]:
     """Return frozen features of clips, ``(videos, features)`` each: the inputs of the classifier, the mean patch.
 
-    A target on patches alone leaves class token and temporal attention at their random weights, so its features are
-    those of the mean patch.
+    A target on patches alone leaves class token and temporal attention at their random weights: take the mean patch.
     """
     model.eval()
     inputs, means = [], []
