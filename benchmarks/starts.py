@@ -29,11 +29,13 @@ from sklearn.model_selection import GroupKFold
 import lit_video
 from benchmarks.floors import small_frames
 from benchmarks.harness import parser, provenance, ran
+from benchmarks.pretraining.targets import MeanPatch
 from benchmarks.pretraining.transfer import FIRST_DAYS, answers
 from benchmarks.transfer import TRAINED
 from lit_video.errors import UserError
 from lit_video.runs.finished import read_finished
 from lit_video.training.command_line import recorded_command
+from lit_video.utils.class_paths import class_path
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import did_you_mean, text_table
 
@@ -42,8 +44,9 @@ FRAMES = "frames"  # the start that is no network
 FOLDS = 5
 
 QUIET = {"logger": False}  # settings of the trainer
+MEAN_PATCH = ", mean patch"  # ends the name of a start whose patches are read out
 
-# starts by name: arguments of finetune; another name is a trial of pretraining whose weights were released
+# starts by name: arguments of finetune; other names are trials of pretraining whose weights were released
 STARTS: dict[str, dict[str, Any]] = {
     "plain": {"weights": "none", "scheme": "xvit"},  # from scratch, without convolutions before the patches
     "scratch": {"weights": "none"},
@@ -155,7 +158,8 @@ def arguments_of(start: str, weights: Path | None) -> dict[str, Any]:
     """Return the arguments of ``finetune`` for a start.
 
     Args:
-        start: a name of ``STARTS``, or of a trial of pretraining, all of whose layers are trained.
+        start: a name of ``STARTS``, or of a trial of pretraining, all of whose layers are trained; followed by
+            ``, mean patch`` the mean patch of every frame is read out, not the class token.
         weights: the folder in which ``benchmarks.pretraining release`` wrote a folder for each trial.
 
     Raises:
@@ -166,10 +170,14 @@ def arguments_of(start: str, weights: Path | None) -> dict[str, Any]:
     if weights is None:
         known = did_you_mean(start, STARTS)
         raise UserError(f"--starts: no start {start!r}{known}; for a trial of pretraining give --weights DIR")
-    file = weights / start / "model.safetensors"
+
+    trial = start.removesuffix(MEAN_PATCH)
+    file = weights / trial / "model.safetensors"
     if not file.is_file():
         raise UserError(f"--starts: {start!r} is no start{did_you_mean(start, STARTS)}, and there is no file {file}")
-    return {"weights": str(file), "frozen": False}
+
+    readout = {"model": {"readout": class_path(MeanPatch)}} if start != trial else {}
+    return {"weights": str(file), "frozen": False, "settings": {"trainer": QUIET} | readout}
 
 
 def measure(arguments: Mapping[str, Any], table: Path, *, minutes: float, seed: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from lit_video.attention import Grid
 from lit_video.modules import XViT
+from lit_video.network.parts import Readout
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.classes import by_task, per_task
 
@@ -20,6 +21,18 @@ def patch_tokens(network: VideoTransformer, tokens: Tensor, grid: Grid) -> Tenso
     """
     frames = rearrange(network.norm(tokens), "b (t n) d -> b t n d", t=grid.t)
     return frames[:, :, network.num_prefix_tokens :]
+
+
+class MeanPatch(Readout):
+    """Read out the mean patch of every frame, which a target on patches has trained; not the class token.
+
+    Shape: ``(b, t * (1 + n), d) -> (b, t, d)``.
+    """
+
+    def forward(self, x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
+        """Return the features of tokens."""
+        frames = rearrange(norm(x), "b (t n) d -> b t n d", t=grid.t)
+        return frames[:, :, -grid.h * grid.w :].mean(2)
 
 
 class MaskedXViT(XViT):

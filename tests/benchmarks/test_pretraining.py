@@ -6,10 +6,13 @@ from dataclasses import asdict, replace
 import pytest
 import torch
 import yaml
+from torch import nn
 
 from benchmarks.pretraining.legs import LAST, RECORD, train
 from benchmarks.pretraining.release import release
+from benchmarks.pretraining.targets import MeanPatch
 from benchmarks.pretraining.trials import PLAN, read_trial
+from lit_video.attention import Grid
 from lit_video.errors import UserError
 from lit_video.inference.predict import load
 from tests.conftest import ROOT
@@ -78,6 +81,12 @@ def test_released_weights_load_in_half_precision_and_with_a_card(tmp_path):
     loaded = load(tmp_path / "out/model.safetensors").model.state_dict()
     assert all(torch.equal(value, trained[name].half().float()) for name, value in loaded.items())
     assert "24, each shown once" in (tmp_path / "out/README.md").read_text()
+
+
+def test_the_mean_patch_leaves_class_tokens_out():
+    tokens = torch.arange(2 * 2 * 5 * 3.0).view(2, 10, 3)  # two frames of one class token and four patches
+    read = MeanPatch()(tokens, Grid(2, 2, 2), nn.Identity())
+    assert torch.equal(read[0], torch.stack([tokens[0, 1:5].mean(0), tokens[0, 6:].mean(0)]))
 
 
 def test_a_masked_patch_does_not_see_its_own_pixels():
