@@ -176,7 +176,8 @@ def arguments_of(start: str, weights: Path | None) -> dict[str, Any]:
     if not file.is_file():
         raise UserError(f"--starts: {start!r} is no start{did_you_mean(start, STARTS)}, and there is no file {file}")
 
-    readout = {"model": {"readout": class_path(MeanPatch)}} if start != trial else {}
+    # the readout is not that of the weights, all other settings are
+    readout = {"model": {"readout": class_path(MeanPatch), "weights_settings": "ignore"}} if start != trial else {}
     return {"weights": str(file), "frozen": False, "settings": {"trainer": QUIET} | readout}
 
 

@@ -83,7 +83,7 @@ def test_a_start_is_known_or_a_released_trial(tmp_path):
     assert arguments_of("small", tmp_path)["weights"] == str(file)
     read_out = arguments_of("small, mean patch", tmp_path)
     assert read_out["weights"] == str(file)
-    assert read_out["settings"]["model"] == {"readout": "benchmarks.pretraining.targets.MeanPatch"}
+    assert read_out["settings"]["model"]["readout"] == "benchmarks.pretraining.targets.MeanPatch"
 
 
 def test_the_floor_tells_classes_by_pixels_and_leaves_whole_recordings_out(tmp_path):
