@@ -29,6 +29,7 @@ from sklearn.model_selection import GroupKFold
 import lit_video
 from benchmarks.floors import small_frames
 from benchmarks.harness import parser, provenance, ran
+from benchmarks.pretraining.release import WEIGHTS
 from benchmarks.pretraining.targets import MeanPatch
 from benchmarks.pretraining.transfer import FIRST_DAYS, answers
 from benchmarks.transfer import TRAINED
@@ -172,7 +173,7 @@ def arguments_of(start: str, weights: Path | None) -> dict[str, Any]:
         raise UserError(f"--starts: no start {start!r}{known}; for a trial of pretraining give --weights DIR")
 
     trial = start.removesuffix(MEAN_PATCH)
-    file = weights / trial / "model.safetensors"
+    file = weights / trial / WEIGHTS
     if not file.is_file():
         raise UserError(f"--starts: {start!r} is no start{did_you_mean(start, STARTS)}, and there is no file {file}")
 

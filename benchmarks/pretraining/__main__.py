@@ -16,12 +16,17 @@ def main() -> int:
     made = parser("pretraining", pretraining.__doc__ or "")
     made.add_argument("action", choices=("train", "transfer", "release"))
     made.add_argument("names", nargs="+", metavar="NAME", help="trials of trials.yaml")
-    made.add_argument("--folder", type=Path, required=True, help="folder of the trials' checkpoints")
+    made.add_argument(
+        "--folder",
+        type=Path,
+        required=True,
+        help="folder of the trials: their checkpoints; for transfer, their released weights",
+    )
     made.add_argument("--minutes", type=float, default=150.0, help="length of a leg")
     made.add_argument("--videos", type=Path, help="folder of utd_mhad, room_actions and avletters")
     given = made.parse_args()
     if given.action == "transfer":
-        return transfer(given.names, given.folder, given.videos)
+        return transfer(given.names, given.folder, videos=given.videos, output=given.output)
     if given.action == "release":
         if given.output is None:
             raise UserError("give the folder of the weights: -o DIR")

@@ -17,6 +17,8 @@ from lit_video.video.settings import stored_settings
 from lit_video.weights.integrity import DIGEST, EXPORTED
 from lit_video.weights.reading import tensors_digest
 
+WEIGHTS = "model.safetensors"
+
 CARD = """\
 # {name}: a small X-ViT, pretrained on drawn videos
 
@@ -96,7 +98,7 @@ def release(trial: Trial, folder: Path, output: Path) -> int:
 
     output.mkdir(parents=True, exist_ok=True)
     write_atomically(output / "README.md", card(trial, record, parameters))
-    save_file(weights, output / "model.safetensors", metadata={"format": "pt"})
+    save_file(weights, output / WEIGHTS, metadata={"format": "pt"})
     write_atomically(output / EXPORTED, json.dumps(settings, indent=1) + "\n")
     print(f"{output}: {checkpoint['global_step']} of {trial.steps} steps")
     return 0

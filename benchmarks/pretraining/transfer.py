@@ -1,8 +1,9 @@
 """Transfer of trials to real videos: logistic regression on their frozen features."""
 
 import csv
-import math
-from collections.abc import Callable, Iterator
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,23 @@ import numpy as np
 import torch
 from lightning import seed_everything
 from numpy.typing import NDArray
+from safetensors.torch import load_file
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 from torchvision.transforms.v2 import functional as F
 
-from benchmarks.pretraining.legs import LAST
+from benchmarks.harness import provenance
+from benchmarks.pretraining.release import WEIGHTS
 from benchmarks.pretraining.targets import patch_tokens
-from benchmarks.pretraining.trials import PLAN, read_trial
+from benchmarks.pretraining.trials import PLAN, Trial, read_trial
 from benchmarks.transfer import TRAINED
 from lit_video.datamodules import Segments, VideoCSV
+from lit_video.errors import UserError
 from lit_video.modules import XViT
+from lit_video.training.command_line import recorded_command
+from lit_video.utils.files import write_atomically
 from lit_video.utils.text import text_table
 
 PIXELS_SIDE = 12  # side of the small frames beside the trials
@@ -98,7 +104,7 @@ def accuracy(features: NDArray[np.float32], task: Task, strength: float) -> floa
 
 @torch.no_grad()
 def features_of(model: XViT, clips: Tensor) -> dict[str, NDArray[np.float32]]:
-    """Return frozen features of clips, ``(videos, features)`` each: the inputs of the classifier, the mean patch.
+    """Return frozen features of clips, ``(videos, features)``, by what a name adds: classifier's input, mean patch.
 
     A target on patches alone leaves class token and temporal attention at their random weights: take the mean patch.
     """
@@ -109,7 +115,7 @@ def features_of(model: XViT, clips: Tensor) -> dict[str, NDArray[np.float32]]:
         inputs.append(model.forward_features(pixels).numpy())
         tokens, grid = model.network.forward_tokens(pixels)
         means.append(patch_tokens(model.network, tokens, grid).mean((1, 2)).numpy())
-    return {"classifier": np.concatenate(inputs), "mean patch": np.concatenate(means)}
+    return {"": np.concatenate(inputs), ", mean patch": np.concatenate(means)}
 
 
 def small_frames(clips: Tensor) -> NDArray[np.float32]:
@@ -118,34 +124,64 @@ def small_frames(clips: Tensor) -> NDArray[np.float32]:
     return np.asarray(small.float().mean(1).reshape(len(clips), -1))
 
 
-def transfer(names: list[str], folder: Path, videos: Path) -> int:
-    """Print for each trial the share of real videos that its frozen features tell apart."""
+def shape_of(trial: Trial) -> tuple[object, ...]:
+    """Return what trials share if their features are compared: the model, and frames and side of a clip."""
+    return trial.model, trial.videos.num_frames, trial.data["image_size"]
+
+
+def inputs_of(trial: Trial, weights: Path, clips: Tensor) -> dict[str, NDArray[np.float32]]:
+    """Return the frozen features of clips by their name: from a trial's weights and from random ones."""
+    seed_everything(0, verbose=False)
+    model = trial.network()
+    inputs = {f"random weights{kind}": features for kind, features in features_of(model, clips).items()}
+
+    model.network.load_state_dict({name: value.float() for name, value in load_file(weights).items()})
+    return inputs | {f"{trial.name}{kind}": features for kind, features in features_of(model, clips).items()}
+
+
+def transfer(names: list[str], folder: Path, *, videos: Path, output: Path | None) -> int:
+    """Show for each trial the share of real videos that its frozen features tell apart.
+
+    Args:
+        names: the trials. All have clips of one shape, and models of one size.
+        folder: the folder in which ``release`` wrote a folder of weights for each trial.
+        videos: the folder of the sets of real videos.
+        output: a file of the results, written if given.
+
+    Raises:
+        UserError: clips or models of the trials differ.
+    """
     trials = [read_trial(PLAN, name) for name in names]
-    shapes = {(trial.data["num_frames"], trial.data["image_size"]) for trial in trials}
+    first = trials[0]
+    for trial in trials:
+        if shape_of(trial) != shape_of(first):
+            raise UserError(f"{trial.name} and {first.name} differ in their clips or models: compare them one by one")
+
     accuracies: dict[str, dict[str, float]] = {}
-    for shape in sorted(shapes):
-        for task in real_videos(videos, *shape):
-            inputs = {f"pixels of small frames, {shape[0]}": small_frames(task.clips)}
-            for trial in trials:
-                if (trial.data["num_frames"], trial.data["image_size"]) != shape:
-                    continue
-                seed_everything(0, verbose=False)
-                model = trial.network()
-                random = features_of(model, task.clips)
-                checkpoint = torch.load(folder / trial.name / LAST, weights_only=True)
-                model.load_state_dict(checkpoint["state_dict"])
-                trained = features_of(model, task.clips)
-                for kind in random:
-                    inputs[f"random, {trial.model['size']}, {kind}"] = random[kind]
-                    inputs[f"{trial.name}, step {checkpoint['global_step']} of {trial.steps}, {kind}"] = trained[kind]
-            for name, features in inputs.items():
-                best = max(accuracy(features, task, strength) for strength in STRENGTHS)
-                accuracies.setdefault(name, {})[task.name] = best
-                print(f"{task.name}: {name}: {best:.1f}", flush=True)
-    tasks = sorted({task for found in accuracies.values() for task in found})
-    body = []
-    for name, found in accuracies.items():
-        mean = np.mean([found.get(task, math.nan) for task in tasks])
-        body.append([name, *(f"{found.get(task, math.nan):.1f}" for task in tasks), f"{mean:.1f}"])
-    print(text_table("left-out training videos, % right", ["features", *tasks, "mean"], body))
+    for task in real_videos(videos, first.videos.num_frames, first.data["image_size"]):
+        inputs = {"pixels of small frames": small_frames(task.clips)}
+        for trial in trials:
+            inputs |= inputs_of(trial, folder / trial.name / WEIGHTS, task.clips)
+        for name, features in inputs.items():
+            best = max(accuracy(features, task, strength) for strength in STRENGTHS)
+            accuracies.setdefault(name, {})[task.name] = best
+            print(f"{task.name}: {name}: {best:.1f}", flush=True)
+
+    if output:
+        command = recorded_command(sys.argv[1:], "python -m benchmarks.pretraining")
+        facts = {"accuracies": accuracies} | provenance(command, "cpu")
+        write_atomically(output, json.dumps(facts, indent=1) + "\n")
+
+    tasks = sorted(next(iter(accuracies.values())))
+    header = ["features", *tasks, "mean"]
+    print(text_table("left-out training videos, % right", header, transfer_rows(accuracies, tasks)))
     return 0
+
+
+def transfer_rows(accuracies: Mapping[str, Mapping[str, float]], tasks: Sequence[str]) -> list[list[str]]:
+    """Return the rows of the table of transfer: a kind of features, its accuracy on each set, their mean."""
+    rows = []
+    for name, found in accuracies.items():
+        values = [found[task] for task in tasks]
+        rows.append([name, *(f"{value:.1f}" for value in values), f"{np.mean(values):.1f}"])
+    return rows

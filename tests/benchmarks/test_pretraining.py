@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -11,6 +12,7 @@ from torch import nn
 from benchmarks.pretraining.legs import LAST, RECORD, train
 from benchmarks.pretraining.release import release
 from benchmarks.pretraining.targets import MeanPatch
+from benchmarks.pretraining.transfer import features_of, inputs_of, transfer
 from benchmarks.pretraining.trials import PLAN, read_trial
 from lit_video.attention import Grid
 from lit_video.errors import UserError
@@ -71,6 +73,29 @@ def test_legs_end_with_the_weights_of_one_training(name, tmp_path):
     whole = weights(tmp_path / "whole")
     legs = weights(tmp_path / "legs")
     assert all(torch.equal(whole[name], legs[name]) for name in whole)
+
+
+def test_features_of_other_clips_or_models_are_not_compared(tmp_path):
+    with pytest.raises(UserError, match="stem_flow and small differ"):
+        transfer(["small", "stem_flow"], tmp_path, videos=tmp_path, output=None)
+
+
+def test_released_weights_give_the_features_of_the_training(tmp_path):
+    trial = tiny("small_pixels")
+    train(trial, tmp_path / trial.name, minutes=10)
+    release(trial, tmp_path, tmp_path / "out")
+
+    clips = torch.randint(0, 256, (3, 2, 3, 16, 16), dtype=torch.uint8)
+    inputs = inputs_of(trial, tmp_path / "out/model.safetensors", clips)
+    names = ["random weights", "random weights, mean patch", "small_pixels", "small_pixels, mean patch"]
+    assert list(inputs) == names
+    assert {features.shape for features in inputs.values()} == {(3, 8)}
+
+    model = trial.network()
+    model.load_state_dict(weights(tmp_path / trial.name))
+    trained = features_of(model, clips)
+    assert np.allclose(inputs["small_pixels, mean patch"], trained[", mean patch"], atol=0.02)
+    assert not np.allclose(inputs["random weights, mean patch"], trained[", mean patch"], atol=0.02)
 
 
 def test_released_weights_load_in_half_precision_and_with_a_card(tmp_path):
