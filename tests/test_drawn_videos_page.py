@@ -5,7 +5,9 @@ from statistics import mean
 from typing import Any
 
 import pytest
+from scipy.stats import ttest_1samp
 
+from benchmarks.pretraining.transfer import transfer_rows
 from benchmarks.starts import PARTS, cell, gain
 from tests.conftest import ROOT
 
@@ -24,6 +26,37 @@ def tables():
     section = PAGE.partition("## What they gain\n")[2].partition("\n## ")[0]
     parts = [part.splitlines() for part in section.split("\n\n") if part.startswith("|")]
     return [[[text.strip() for text in line.strip("|").split("|")] for line in lines] for lines in parts]
+
+
+def table_after(words: str) -> list[list[str]]:
+    """Return the rows of cells of the page's first table after some words."""
+    after = PAGE.partition(words)[2]
+    lines = after[after.index("\n|") + 1 :].partition("\n\n")[0].splitlines()
+    return [[text.strip() for text in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_table_of_transfer_is_that_of_the_record():
+    record = json.loads((ROOT / "benchmarks/results/cpu/pretraining_transfer.json").read_text())
+    _, _, *body = table_after("the mean of\nthe patches' tokens")
+    rows = transfer_rows(record["accuracies"], ["avletters", "room_actions", "utd_mhad"])
+    assert [[row[0].replace("`", ""), *row[1:]] for row in body] == rows
+
+
+def test_the_targets_are_compared_as_in_the_records():
+    """Compare the table with the records, and the gain with the t interval over sets of one seed each."""
+    targets = json.loads((ROOT / "benchmarks/results/cpu/starts_trials_targets.json").read_text())
+    assert {(run["part"], run["minutes"], run["seed"]) for run in targets} == {("trials", 3.0, 0)}
+    top1 = {(run["set"], run["start"]): run["top1"] for run in targets}
+
+    header, _, *body = table_after("starts_trials_targets.json))")
+    starts = [text.strip("`") for text in header[1:]]
+    assert {(row[0], start) for row in body for start in starts} >= set(top1)
+    for name, *cells in body:
+        assert cells == [f"{top1[name, start]:.1f}" if (name, start) in top1 else "not run" for start in starts], name
+
+    differences = [top1[name, "small"] - top1[name, "small_labels"] for name, *_ in body]
+    low, high = ttest_1samp(differences, 0.0).confidence_interval(0.95)
+    assert f"`small` is {mean(differences):+.1f} [{low:+.1f}, {high:+.1f}] over `small_labels`" in PAGE
 
 
 def test_the_table_of_starts_is_that_of_the_records(results):
