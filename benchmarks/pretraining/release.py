@@ -17,7 +17,7 @@ from lit_video.video.settings import stored_settings
 from lit_video.weights.integrity import DIGEST, EXPORTED
 from lit_video.weights.reading import tensors_digest
 
-WEIGHTS = "model.safetensors"
+WEIGHTS = "model.safetensors"  # the file in the folder of released weights
 
 CARD = """\
 # {name}: a small X-ViT, pretrained on drawn videos
@@ -41,12 +41,13 @@ events longer than a clip, sound. Its own classes are those of drawn videos, so 
 """
 
 
-TARGETS = {
+# texts of the card: each target, and the unit of its numbers
+TARGET_TEXT = {
     "flow": "the displacement of each patch until the next frame, and labels of what is drawn",
     "labels": "labels of what is drawn",
     "pixels": "pixels of masked patches",
 }
-UNITS = {
+UNIT_TEXT = {
     "flow": "% of the displacement that is explained, then % of videos whose label is right",
     "labels": "% of videos whose label is right, and the loss",
     "pixels": "mean squared error of pixels, normalised in each patch",
@@ -66,9 +67,9 @@ def card(trial: Trial, record: dict[str, Any], parameters: int) -> str:
         clips=record["step"] * trial.data["batch_size"],
         hours=record["cpu_seconds"] / 3600,
         device=record["device"],
-        targets=TARGETS[trial.target],
+        targets=TARGET_TEXT[trial.target],
         metrics=", ".join(f"{name} {value:.3g}" for name, value in metrics.items()),
-        units=UNITS[trial.target],
+        units=UNIT_TEXT[trial.target],
     )
 
 

@@ -10,17 +10,16 @@ from torch import Tensor, nn
 from lit_video.attention import Grid
 from lit_video.modules import XViT
 from lit_video.network.parts import Readout
-from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.classes import by_task, per_task
 
 
-def patch_tokens(network: VideoTransformer, tokens: Tensor, grid: Grid) -> Tensor:
+def patch_tokens(tokens: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
     """Return the normalised tokens of the patches without class and register tokens.
 
     Shape: ``(b, t * (prefix + n), d) -> (b, t, n, d)``.
     """
-    frames = rearrange(network.norm(tokens), "b (t n) d -> b t n d", t=grid.t)
-    return frames[:, :, network.num_prefix_tokens :]
+    frames = rearrange(norm(tokens), "b (t m) d -> b t m d", t=grid.t)
+    return frames[:, :, -grid.h * grid.w :]
 
 
 class MeanPatch(Readout):
@@ -31,8 +30,7 @@ class MeanPatch(Readout):
 
     def forward(self, x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
         """Return the features of tokens."""
-        frames = rearrange(norm(x), "b (t n) d -> b t n d", t=grid.t)
-        return frames[:, :, -grid.h * grid.w :].mean(2)
+        return patch_tokens(x, grid, norm).mean(2)
 
 
 class MaskedXViT(XViT):
@@ -63,7 +61,7 @@ class MaskedXViT(XViT):
         seen = clip * shown.repeat_interleave(side, 3).repeat_interleave(side, 4)
 
         tokens, grid = self.network.forward_tokens(seen)
-        patches = patch_tokens(self.network, tokens, grid)
+        patches = patch_tokens(tokens, grid, self.network.norm)
         error = (self.pixels(patches) - target).square().mean(-1)
         return error.mean(1)[hidden].mean()
 
@@ -99,7 +97,7 @@ class FlowXViT(XViT):
         flow = rearrange(batch["flow"], "b t c h w -> b t (h w) c")
         target = flow[..., :2] / self.unit
         known = flow[..., 2]
-        patches = patch_tokens(network, tokens, grid)
+        patches = patch_tokens(tokens, grid, network.norm)
         error = nn.functional.huber_loss(self.displacement(patches), target, reduction="none").sum(-1)
         still = nn.functional.huber_loss(torch.zeros_like(target), target, reduction="none").sum(-1)
         return {

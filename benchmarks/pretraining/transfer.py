@@ -114,7 +114,7 @@ def features_of(model: XViT, clips: Tensor) -> dict[str, NDArray[np.float32]]:
         pixels = ((some.float() / 255 - 0.5) / 0.5).transpose(1, 2)
         inputs.append(model.forward_features(pixels).numpy())
         tokens, grid = model.network.forward_tokens(pixels)
-        means.append(patch_tokens(model.network, tokens, grid).mean((1, 2)).numpy())
+        means.append(patch_tokens(tokens, grid, model.network.norm).mean((1, 2)).numpy())
     return {"": np.concatenate(inputs), ", mean patch": np.concatenate(means)}
 
 
