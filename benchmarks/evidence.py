@@ -46,6 +46,7 @@ RUN_KEYS = {"tables", "configs", "seeds", "steps", "step"}
 STAGE_KEYS = {"why", "needs", "runs"}
 POLL = 0.5  # seconds between looks at the processes
 TELL = 60.0  # seconds between two lines of progress
+HOURS_HEADER = ["stage", "runs", "packed", "planned", "trained"]
 
 
 @dataclass(frozen=True)
@@ -262,22 +263,56 @@ def waiting(plan: Plan, results: Path) -> list[Planned]:
     return [run for run in plan.runs if (not run.needs or data_of(run)) and not packed(run, results)]
 
 
+@dataclass(frozen=True)
+class StageHours:
+    """Runs and hours of a stage of the plan."""
+
+    name: str
+    why: str
+    runs: int
+    packed: int
+    planned: float  # hours of one core
+    trained: float  # of the packed runs
+
+
+def hours_by_stage(plan: Plan, results: Path) -> list[StageHours]:
+    """Return what is planned and packed of each stage, in the plan's order."""
+    stages = []
+    for name, why in plan.stages.items():
+        runs = plan.of(name)
+        found = [finished for run in runs if (finished := packed(run, results))]
+        stage = StageHours(
+            name=name,
+            why=why,
+            runs=len(runs),
+            packed=len(found),
+            planned=sum(run.seconds for run in runs) / 3600,
+            trained=sum(finished.result.seconds for finished in found) / 3600,
+        )
+        stages.append(stage)
+    return stages
+
+
+def hours_cells(stages: Sequence[StageHours]) -> list[list[str]]:
+    """Return the lines of a table of stages, with their sum as the last."""
+    total = StageHours(
+        name="all",
+        why="",
+        runs=sum(stage.runs for stage in stages),
+        packed=sum(stage.packed for stage in stages),
+        planned=sum(stage.planned for stage in stages),
+        trained=sum(stage.trained for stage in stages),
+    )
+    return [
+        [stage.name, str(stage.runs), str(stage.packed), f"{stage.planned:.2f}", f"{stage.trained:.2f}"]
+        for stage in [*stages, total]
+    ]
+
+
 def print_status(plan: Plan, results: Path) -> int:
     """Print for each stage what is planned and packed, and what is next."""
-    body = []
-    total = 0.0
-    for stage in plan.stages:
-        runs = plan.of(stage)
-        found = [finished for run in runs if (finished := packed(run, results))]
-        trained = sum(finished.result.seconds for finished in found) / 3600
-        total += trained
-        hours = sum(run.seconds for run in runs) / 3600
-        body.append([stage, str(len(runs)), str(len(found)), f"{hours:.2f}", f"{trained:.2f}"])
-    body.append(["all", str(len(plan.runs)), str(sum(int(line[2]) for line in body)), f"{plan.planned_hours:.2f}"])
-    body[-1].append(f"{total:.2f}")
-    print(
-        text_table(f"hours of one core, at most {plan.hours}", ["stage", "runs", "packed", "planned", "trained"], body)
-    )
+    body = hours_cells(hours_by_stage(plan, results))
+    print(text_table(f"hours of one core, at most {plan.hours}", HOURS_HEADER, body))
     for run in plan.runs:
         if run.needs and not data_of(run):
             print(f"{run.stage}: no {run.table} in $LIT_VIDEO_DATA or {SHARED_DATA}; skipped")

@@ -5,9 +5,7 @@ python docs/scripts/skills_page.py [--check]
 
 import json
 import sys
-import textwrap
 from collections.abc import Mapping
-from typing import Any
 
 from skills_runs import (
     BLIND,
@@ -25,7 +23,7 @@ from skills_runs import (
     runs_at,
     skills_data,
 )
-from written_page import write_or_compare
+from written_page import filled, write_or_compare
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.runs.predictions import DIRECTION
@@ -261,7 +259,6 @@ def page() -> str:
     plan = read_yaml(ROOT / "benchmarks/evidence.yaml")
     count = len(data.opposites) * len(CONTROLS) * len(LENGTHS)
     run = ", ".join(f"{name}: {len(runs.finished)}" for name, runs in {**at, "AdamW": adamw}.items())
-    paragraphs = TEXT.split("\n\n")
     said = {
         "not_run": NOT_RUN,
         "state": f"Runs so far: {run}.",
@@ -280,15 +277,7 @@ def page() -> str:
         "scales": ", ".join(f"`{'+'.join(scales)}`" for scales in LENGTHS.values()),
         "fixed": fixed_when(),
     }
-    return "\n\n".join(_filled(paragraph, said) for paragraph in paragraphs) + "\n"
-
-
-def _filled(paragraph: str, said: Mapping[str, Any]) -> str:
-    """Fill in a paragraph; tables, lists and headings keep their lines."""
-    text = paragraph.strip().format(**said)
-    if text.startswith(("#", "|", "-")) or paragraph.strip() in BLOCKS:
-        return text
-    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+    return filled(TEXT, said, BLOCKS)
 
 
 if __name__ == "__main__":

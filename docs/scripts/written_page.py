@@ -2,7 +2,10 @@
 
 import re
 import sys
+import textwrap
+from collections.abc import Container, Mapping
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -19,6 +22,23 @@ def write_or_compare(page: Path, text: str) -> int:
         return int(page.read_text(encoding="utf-8") != text)
     page.write_text(text, encoding="utf-8")
     return 0
+
+
+def filled(text: str, said: Mapping[str, Any], blocks: Container[str]) -> str:
+    """Fill in a page and wrap its paragraphs; tables, lists and headings keep their lines.
+
+    Args:
+        text: Markdown with names in braces.
+        said: What stands for each name.
+        blocks: Paragraphs that are one name, such as ``{hours}``, and stand for a table or a list.
+    """
+    paragraphs = []
+    for paragraph in text.strip().split("\n\n"):
+        written = paragraph.format(**said)
+        if paragraph not in blocks and not written.startswith(("#", "|", "-")):
+            written = textwrap.fill(written, 120, break_long_words=False, break_on_hyphens=False)
+        paragraphs.append(written)
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def write_picture(picture: Path, figure: Figure) -> None:
