@@ -85,6 +85,7 @@ def test_a_quick_command_runs(command, tmp_path, monkeypatch):
     [
         "settings_page.py",
         pytest.param("image_weights_page.py", marks=pytest.mark.slow),
+        "evidence_page.py",
         pytest.param("skills_page.py", marks=pytest.mark.slow),
     ],
 )

@@ -4,6 +4,7 @@ python docs/scripts/evidence_page.py [--check]
 """
 
 import json
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -29,8 +30,9 @@ RESULTS = ROOT / "benchmarks" / "results"
 BEFORE = RESULTS / "version2.json"
 REPRODUCE = ROOT / "REPRODUCE.md"
 SYNTHETIC = "TemporalSkills"
-SEEDS = 3  # of a table in the plan
+SEEDS = 3  # as many as a table in the plan has
 NOT_TESTABLE = "not testable here"
+PAPERS_NUMBER = re.compile(r", arXiv:[\d.]+")
 UNTESTED = ("not run", NOT_TESTABLE)
 BLOCKS = ("{hours}", "{whys}", "{rates}", "{verdicts}", "{not_run}")  # paragraphs that are tables
 
@@ -70,17 +72,17 @@ TEXT = """\
 # The runs on the synthetic videos: plan, hours, and what changed
 
 For anyone who asks how the verdicts on TemporalSkills came about, or wants to add runs. Written by
-`python docs/scripts/evidence_page.py` from the [plan](../benchmarks/evidence.yaml), the runs in `benchmarks/results` and
-[what version 2 had found](../benchmarks/results/version2.json); a test keeps it up to date.
+`python docs/scripts/evidence_page.py` from the [plan](../benchmarks/evidence.yaml), the runs in `benchmarks/results`
+and [what version 2 had found](../benchmarks/results/version2.json); a test keeps it up to date.
 
 ## Why everything was run again
 
 In version 2 of these videos the direction of some skills could be told from the first frame alone. No number was wrong,
 but what it was said to mean was: a model that knows *which* frame it looks at needed no attention in time. Version 3
-starts each film at a random step of a circle of time, so that one frame at a known time tells nothing, and every scheme
-stands beside a control that compares no two frames ([skills](skills.md#floors-and-controls)). Verdicts are stricter too:
-a row that has not learned its training videos decides nothing, claims share one error rate, and sentences such as "as
-good as" are tested on the side that they speak of.
+starts each film at a random step of a circle of time, so that one frame at a known time tells nothing, and every
+scheme stands beside a control that compares no two frames ([skills](skills.md#floors-and-controls)). Verdicts are
+stricter too: a row that has not learned its training videos decides nothing, claims share one error rate, and
+sentences such as "as good as" are tested on the side that they speak of.
 
 Rules, rows, seeds and hours were committed before the first run. [REPRODUCE.md](../REPRODUCE.md) names that commit and
 lists every later change.
@@ -167,19 +169,30 @@ def not_run_table(tables: Sequence[Table], times: Mapping[str, Any], today: Mapp
     for claim in read_claims(EXPERIMENTS):
         claims[claim.table.name].append(claim.text)
 
-    numbers = {sentence: number for number, sentence in enumerate(today, 1)}
     lines = []
     for table in tables:
-        time = times.get(table.name)
-        steps = ", ".join(f"{count:,}" for count in time["steps"]) if time else "-"
-        hours = f"{SEEDS * time['hours']:.1f}" if time else "not measured"
-        why = [
-            f"{numbers[text]}: {today[text].partition(': ')[2]}"
-            for text in claims[table.name]
-            if today[text].startswith(NOT_TESTABLE)
-        ]
-        lines.append([table.name, table.source, str(len(table.rows)), steps, hours, "; ".join(why)])
+        steps = "-"
+        hours = "not measured"
+        if table.name in times:
+            time = times[table.name]
+            steps = ", ".join(f"{count:,}" for count in time["steps"])
+            hours = f"{SEEDS * time['hours']:.1f}"
+            if time["rows"] != len(table.rows):
+                hours += f" for {time['rows']} of them"
+        source = PAPERS_NUMBER.sub("", table.source)
+        lines.append([table.name, source, str(len(table.rows)), steps, hours, cannot_decide(claims[table.name], today)])
     return markdown_lines(["table", "source", "rows", "steps", "hours", "cannot decide"], lines, numbers=False)
+
+
+def cannot_decide(claims: Sequence[str], today: Mapping[str, str]) -> str:
+    """Return the numbers of the claims that a scale cannot decide, with the reasons."""
+    numbers = {sentence: number for number, sentence in enumerate(today, 1)}
+    by_reason = defaultdict(list)
+    for sentence in claims:
+        verdict, _, reason = today[sentence].partition(": ")
+        if verdict == NOT_TESTABLE:
+            by_reason[reason].append(str(numbers[sentence]))
+    return "; ".join(f"{', '.join(found)}: {reason}" for reason, found in by_reason.items())
 
 
 def page() -> str:
