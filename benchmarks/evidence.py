@@ -272,7 +272,7 @@ class StageHours:
     runs: int
     packed: int
     planned: float  # hours of one core
-    trained: float  # hours that the packed runs took
+    trained: float  # hours, summed over packed runs
 
 
 def hours_by_stage(plan: Plan, results: Path) -> list[StageHours]:
