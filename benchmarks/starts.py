@@ -44,14 +44,14 @@ Row = dict[str, str]
 FRAMES = "frames"  # the start that is no network
 FOLDS = 5
 
-QUIET = {"logger": False}  # settings of the trainer
+UNLOGGED: dict[str, Any] = {"logger": False}  # settings of the trainer
 MEAN_PATCH = ", mean patch"  # ends the name of a start whose patches are read out
 
 # starts by name: arguments of finetune; other names are trials of pretraining whose weights were released
 STARTS: dict[str, dict[str, Any]] = {
     "plain": {"weights": "none", "scheme": "xvit"},  # from scratch, without convolutions before the patches
     "scratch": {"weights": "none"},
-    "scratch, 400 epochs": {"weights": "none", "settings": {"trainer": QUIET | {"max_epochs": 400}}},
+    "scratch, 400 epochs": {"weights": "none", "settings": {"trainer": {"max_epochs": 400}}},
     "drawn": {"weights": "drawn"},
     "drawn, frozen": {"weights": "drawn", "frozen": True},
 }
@@ -131,7 +131,8 @@ def floor(table: Path) -> dict[str, Any]:
 
     A table without splits is cross-validated, with whole recordings left out.
     """
-    begun = time.perf_counter(), time.process_time()
+    began = time.perf_counter()
+    cpu_began = time.process_time()
     with table.open(newline="") as content:
         rows = list(csv.DictReader(content))
     clips = np.stack([small_frames(Path(row["path"])).ravel() for row in rows])
@@ -150,8 +151,8 @@ def floor(table: Path) -> dict[str, Any]:
     return {
         "top1": top1,
         "said": f"{top1:.1f} % of {len(right)} test videos are right",
-        "seconds": round(time.perf_counter() - begun[0], 1),
-        "cpu_seconds": round(time.process_time() - begun[1], 1),
+        "seconds": round(time.perf_counter() - began, 1),
+        "cpu_seconds": round(time.process_time() - cpu_began, 1),
     }
 
 
@@ -179,18 +180,22 @@ def arguments_of(start: str, weights: Path | None) -> dict[str, Any]:
 
     # the readout is not that of the weights, all other settings are
     readout = {"model": {"readout": class_path(MeanPatch), "weights_settings": "ignore"}} if start != trial else {}
-    return {"weights": str(file), "frozen": False, "settings": {"trainer": QUIET} | readout}
+    return {"weights": str(file), "frozen": False, "settings": readout}
 
 
 def measure(arguments: Mapping[str, Any], table: Path, *, minutes: float, seed: int) -> dict[str, Any]:
     """Fine-tune and test; return the accuracy, what it says, and the seconds of clock and of CPU."""
-    begun = time.perf_counter(), time.process_time()
+    settings = dict(arguments.get("settings", {}))
+    settings["trainer"] = UNLOGGED | settings.get("trainer", {})
+
+    began = time.perf_counter()
+    cpu_began = time.process_time()
     tested = lit_video.finetune(
         table,
         minutes=minutes,
         seed=seed,
         output=table.with_suffix(""),
-        **({"settings": {"trainer": QUIET}} | arguments),
+        **{**arguments, "settings": settings},
     )
     finished = read_finished(tested.run)
     assert finished is not None
@@ -198,8 +203,8 @@ def measure(arguments: Mapping[str, Any], table: Path, *, minutes: float, seed: 
         "top1": finished.result.metrics["test/video_top1"],
         "said": tested.facts[0],
         "steps": finished.result.steps,
-        "seconds": round(time.perf_counter() - begun[0], 1),
-        "cpu_seconds": round(time.process_time() - begun[1], 1),
+        "seconds": round(time.perf_counter() - began, 1),
+        "cpu_seconds": round(time.process_time() - cpu_began, 1),
     }
 
 

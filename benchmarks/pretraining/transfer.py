@@ -109,13 +109,15 @@ def features_of(model: XViT, clips: Tensor) -> dict[str, NDArray[np.float32]]:
     A target on patches alone leaves class token and temporal attention at their random weights: take the mean patch.
     """
     model.eval()
-    inputs, means = [], []
-    for some in torch.split(clips, 32):
-        pixels = ((some.float() / 255 - 0.5) / 0.5).transpose(1, 2)
-        inputs.append(model.forward_features(pixels).numpy())
-        tokens, grid = model.network.forward_tokens(pixels)
-        means.append(patch_tokens(tokens, grid, model.network.norm).mean((1, 2)).numpy())
-    return {"": np.concatenate(inputs), ", mean patch": np.concatenate(means)}
+    network = model.network
+    means = []
+    with model.features_of_calls() as inputs:
+        for some in torch.split(clips, 32):
+            pixels = ((some.float() / 255 - 0.5) / 0.5).transpose(1, 2)
+            tokens, grid = network.forward_tokens(pixels)
+            network.aggregate(network.readout(tokens, grid, network.norm))
+            means.append(patch_tokens(tokens, grid, network.norm).mean((1, 2)))
+    return {"": torch.cat(inputs).numpy(), ", mean patch": torch.cat(means).numpy()}
 
 
 def small_frames(clips: Tensor) -> NDArray[np.float32]:
@@ -129,14 +131,17 @@ def shape_of(trial: Trial) -> tuple[object, ...]:
     return trial.model, trial.videos.num_frames, trial.data["image_size"]
 
 
-def inputs_of(trial: Trial, weights: Path, clips: Tensor) -> dict[str, NDArray[np.float32]]:
-    """Return the frozen features of clips by their name: from a trial's weights and from random ones."""
+def random_features(trial: Trial, clips: Tensor) -> dict[str, NDArray[np.float32]]:
+    """Return the features that a trial's network gives with random weights, by their name."""
     seed_everything(0, verbose=False)
-    model = trial.network()
-    inputs = {f"random weights{kind}": features for kind, features in features_of(model, clips).items()}
+    return {f"random weights{kind}": features for kind, features in features_of(trial.network(), clips).items()}
 
+
+def trained_features(trial: Trial, weights: Path, clips: Tensor) -> dict[str, NDArray[np.float32]]:
+    """Return the features that a trial's network gives with its released weights, by their name."""
+    model = trial.network()
     model.network.load_state_dict({name: value.float() for name, value in load_file(weights).items()})
-    return inputs | {f"{trial.name}{kind}": features for kind, features in features_of(model, clips).items()}
+    return {f"{trial.name}{kind}": features for kind, features in features_of(model, clips).items()}
 
 
 def transfer(names: list[str], folder: Path, *, videos: Path, output: Path | None) -> int:
@@ -149,9 +154,13 @@ def transfer(names: list[str], folder: Path, *, videos: Path, output: Path | Non
         output: a file of the results, written if given.
 
     Raises:
-        UserError: clips or models of the trials differ.
+        UserError: clips or models of the trials differ, or weights are missing.
     """
     trials = [read_trial(PLAN, name) for name in names]
+    weights = {name: folder / name / WEIGHTS for name in names}
+    for file in weights.values():
+        if not file.is_file():
+            raise UserError(f"{file}: no such file; the command release writes it from the folder of a training")
     first = trials[0]
     for trial in trials:
         if shape_of(trial) != shape_of(first):
@@ -159,9 +168,9 @@ def transfer(names: list[str], folder: Path, *, videos: Path, output: Path | Non
 
     accuracies: dict[str, dict[str, float]] = {}
     for task in real_videos(videos, first.videos.num_frames, first.data["image_size"]):
-        inputs = {"pixels of small frames": small_frames(task.clips)}
+        inputs = {"pixels of small frames": small_frames(task.clips)} | random_features(first, task.clips)
         for trial in trials:
-            inputs |= inputs_of(trial, folder / trial.name / WEIGHTS, task.clips)
+            inputs |= trained_features(trial, weights[trial.name], task.clips)
         for name, features in inputs.items():
             best = max(accuracy(features, task, strength) for strength in STRENGTHS)
             accuracies.setdefault(name, {})[task.name] = best

@@ -10,9 +10,9 @@ import yaml
 from torch import nn
 
 from benchmarks.pretraining.legs import LAST, RECORD, train
-from benchmarks.pretraining.release import release
+from benchmarks.pretraining.release import WEIGHTS, release
 from benchmarks.pretraining.targets import MeanPatch
-from benchmarks.pretraining.transfer import features_of, inputs_of, transfer
+from benchmarks.pretraining.transfer import features_of, random_features, trained_features, transfer
 from benchmarks.pretraining.trials import PLAN, read_trial
 from lit_video.attention import Grid
 from lit_video.errors import UserError
@@ -76,8 +76,21 @@ def test_legs_end_with_the_weights_of_one_training(name, tmp_path):
 
 
 def test_features_of_other_clips_or_models_are_not_compared(tmp_path):
+    names = ["small", "stem_flow"]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / WEIGHTS).touch()
     with pytest.raises(UserError, match="stem_flow and small differ"):
-        transfer(["small", "stem_flow"], tmp_path, videos=tmp_path, output=None)
+        transfer(names, tmp_path, videos=tmp_path, output=None)
+
+
+def test_missing_weights_are_named(tmp_path):
+    with pytest.raises(UserError, match=f"{tmp_path}/small/{WEIGHTS}: no such file"):
+        transfer(["small"], tmp_path, videos=tmp_path, output=None)
+
+
+def normalised(clips):
+    return ((clips.float() / 255 - 0.5) / 0.5).transpose(1, 2)
 
 
 def test_released_weights_give_the_features_of_the_training(tmp_path):
@@ -86,16 +99,18 @@ def test_released_weights_give_the_features_of_the_training(tmp_path):
     release(trial, tmp_path, tmp_path / "out")
 
     clips = torch.randint(0, 256, (3, 2, 3, 16, 16), dtype=torch.uint8)
-    inputs = inputs_of(trial, tmp_path / "out/model.safetensors", clips)
-    names = ["random weights", "random weights, mean patch", "small_pixels", "small_pixels, mean patch"]
-    assert list(inputs) == names
-    assert {features.shape for features in inputs.values()} == {(3, 8)}
+    drawn = random_features(trial, clips)
+    released = trained_features(trial, tmp_path / "out" / WEIGHTS, clips)
+    assert list(drawn) == ["random weights", "random weights, mean patch"]
+    assert list(released) == ["small_pixels", "small_pixels, mean patch"]
+    assert {features.shape for features in [*drawn.values(), *released.values()]} == {(3, 8)}
 
     model = trial.network()
     model.load_state_dict(weights(tmp_path / trial.name))
     trained = features_of(model, clips)
-    assert np.allclose(inputs["small_pixels, mean patch"], trained[", mean patch"], atol=0.02)
-    assert not np.allclose(inputs["random weights, mean patch"], trained[", mean patch"], atol=0.02)
+    assert np.allclose(trained[""], model.eval().forward_features(normalised(clips)).detach(), atol=1e-6)
+    assert np.allclose(released["small_pixels, mean patch"], trained[", mean patch"], atol=0.02)
+    assert not np.allclose(drawn["random weights, mean patch"], trained[", mean patch"], atol=0.02)
 
 
 def test_released_weights_load_in_half_precision_and_with_a_card(tmp_path):
