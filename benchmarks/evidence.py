@@ -485,9 +485,11 @@ def print_rules(plan: Plan, write: bool) -> int:
         rules = read_rules(EXPERIMENTS)
         assert rules is not None
     differing = rules.differing(ROOT) | {file: digest_of(ROOT / file) for file in {*files} - {*rules.digests}}
-    for file, digest in sorted(differing.items()):
-        date = time.strftime("%Y-%m-%d")
-        print(f"  - {{date: {date}, file: {file}, digest: '{digest}', what: WHAT, why: WHY, from: STAGE}}")
+    if differing:
+        print(f"  - date: {time.strftime('%Y-%m-%d')}\n    files:")
+        for file, digest in sorted(differing.items()):
+            print(f"      {file}: '{digest}'")
+        print("    what: WHAT\n    why: WHY\n    from: STAGE")
     print(f"{len(differing)} of {len(files)} files differ" if differing else f"all {len(files)} files are as fixed")
     return FAILED if differing else DONE
 

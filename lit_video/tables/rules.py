@@ -14,8 +14,19 @@ from lit_video.utils.yaml_files import read_yaml
 
 NOT_YET = "not yet"  # stands for the hash of the commit that fixes the rules, until the next commit writes it
 KEYS = {"commit", "thresholds", "tests", "seen", "announced", "changes", "digests"}
-CHANGE = {"date", "file", "digest", "what", "why", "from"}  # keys of a later change
+CHANGE_KEYS = {"date", "files", "what", "why", "from"}  # keys of a later change
 DIGITS = 16  # hexadecimal digits of a digest
+
+
+@dataclass(frozen=True)
+class RuleChange:
+    """A change of files after the rules were fixed."""
+
+    date: str
+    files: Mapping[str, str]  # new digest by file
+    what: str
+    why: str
+    stage: str  # stage of the plan from which on it holds
 
 
 @dataclass(frozen=True)
@@ -27,15 +38,14 @@ class Rules:
     tests: str  # how claims are tested, in words
     seen: str  # results that were known when the rules were fixed
     announced: Sequence[str]  # changes that were announced before the first run
-    changes: Sequence[Mapping[str, str]]  # later changes, oldest first; keys CHANGE
+    changes: Sequence[RuleChange]  # later ones, oldest first
     digests: Mapping[str, str]  # digest by file, relative to the repository
 
     def expected(self, file: str) -> str:
         """Return the digest that a file should have, after its last listed change; empty for a file without a rule."""
         digest = self.digests.get(file, "")
         for change in self.changes:
-            if change["file"] == file:
-                digest = change["digest"]
+            digest = change.files.get(file, digest)
         return digest
 
     def differing(self, root: Path) -> dict[str, str]:
@@ -63,8 +73,18 @@ def read_rules(experiments: Path) -> Rules | None:
     content = read_yaml(path)
     _refuse_other_keys(f"{path}", content, KEYS)
 
+    changes = []
     for number, change in enumerate(content["changes"], 1):
-        _refuse_other_keys(f"{path}: change {number}", change, CHANGE)
+        _refuse_other_keys(f"{path}: change {number}", change, CHANGE_KEYS)
+        changes.append(
+            RuleChange(
+                date=str(change["date"]),
+                files={str(file): str(digest) for file, digest in change["files"].items()},
+                what=str(change["what"]).strip(),
+                why=str(change["why"]).strip(),
+                stage=str(change["from"]),
+            )
+        )
 
     return Rules(
         commit=str(content["commit"]),
@@ -72,7 +92,7 @@ def read_rules(experiments: Path) -> Rules | None:
         tests=str(content["tests"]).strip(),
         seen=str(content["seen"]).strip(),
         announced=content["announced"],
-        changes=[{key: str(value) for key, value in change.items()} for change in content["changes"]],
+        changes=changes,
         digests={str(file): str(digest) for file, digest in content["digests"].items()},
     )
 

@@ -14,7 +14,7 @@ from lit_video.errors import UserError
 from lit_video.runs.packing import pack_runs
 from lit_video.tables.claims import read_claims
 from lit_video.tables.judging import LEARNED, MOSTLY
-from lit_video.tables.rules import NOT_YET, digest_of, read_rules
+from lit_video.tables.rules import NOT_YET, RuleChange, digest_of, read_rules
 from lit_video.tables.statistics import LEVEL, POWER
 from lit_video.tables.statistics.clusters import ENOUGH_CLUSTERS, FEWEST_CLUSTERS
 from lit_video.utils.yaml_files import read_yaml
@@ -290,7 +290,7 @@ def test_every_file_of_the_plan_is_as_fixed_or_its_change_is_listed(plan):
     files = evidence.files_of(plan, evidence.PLAN)
     for file in ("benchmarks/evidence.yaml", "experiments/parts/xvit_skills.yaml", "experiments/claims/1_xvit.yaml"):
         assert file in files
-    assert set(files) <= rules.digests.keys() | {change["file"] for change in rules.changes}
+    assert set(files) <= rules.digests.keys() | {file for change in rules.changes for file in change.files}
     assert rules.differing(evidence.ROOT) == {}, "list it under changes: python -m benchmarks.evidence rules"
 
 
@@ -301,7 +301,9 @@ def test_a_changed_file_must_be_listed_with_its_new_digest(tmp_path):
     assert rules.differing(tmp_path) == {}
     (tmp_path / "a.yaml").write_text("lr: 2")
     assert list(rules.differing(tmp_path)) == ["a.yaml"]
-    listed = replace(rules, changes=[{"file": "a.yaml", "digest": digest_of(tmp_path / "a.yaml")}])
+    files = {"a.yaml": digest_of(tmp_path / "a.yaml")}
+    change = RuleChange("2026-11-28", files, what="the rate", why="a trial", stage="profile_1x")
+    listed = replace(rules, changes=[change])
     assert listed.differing(tmp_path) == {}
     (tmp_path / "a.yaml").unlink()
     assert list(listed.differing(tmp_path)) == ["a.yaml"], "a file that is gone differs too"
