@@ -216,6 +216,7 @@ def _profile_scheme(
     text = name_of_scheme(scheme) if train else ""
 
     from lit_video.schemes.contract import check_contract
+    from lit_video.schemes.cost import CLIP as COST_CLIP
     from lit_video.schemes.cost import costs
     from lit_video.schemes.sight import in_words
 
@@ -228,6 +229,8 @@ def _profile_scheme(
     _logger.info("\n".join(["", *(f"{key}: {value}" for key, value in words.items())]))
     measured = costs({name: kind} | built_in() | {name: kind})  # the first row, also under a built-in name
     _logger.info(f"\n{as_text(_cost_table(measured))}")
+    if name not in [cost.name for cost in measured]:
+        _logger.info(f"{name} refuses the clip that costs are measured on, {COST_CLIP}, so it has no row")
 
     folder = Path("profile") / name if output is None else user_path(output)
     picture = folder / "sight.png"

@@ -94,7 +94,9 @@ def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
 
 
 def table_of(videos: Sequence[RankedVideo]) -> str:
-    """Return a text table with a line per video and rank."""
+    """Return a text table with a line per video and rank; empty without videos."""
+    if not videos:
+        return ""
     return text_table("", *ranking_table(videos))
 
 
@@ -123,7 +125,13 @@ def ranking_table(videos: Sequence[RankedVideo]) -> tuple[list[str], list[list[s
 
 
 def summary_of(videos: Sequence[RankedVideo]) -> str:
-    """Return a text table with a line per predicted class: the number of its videos, and the least certain of them."""
+    """Return a text table with a line per predicted class: the number of its videos, and the least certain of them.
+
+    Without videos it is empty.
+    """
+    if not videos:
+        return ""
+
     body = []
     for task in videos[0].ranked:
         by_class: dict[str, list[RankedVideo]] = {}

@@ -3,11 +3,13 @@
 An attention step with residual and weights A, averaged over the heads, has the rollout 0.5 (I + A). A network's rollout
 is the product over its steps (arXiv:2005.00928, section 3). Three passes compute it for any scheme:
 
-1. Run the network on the clip and record the weights of every attention (:class:`Recording`).
+1. Run the network on the clip and record the weights of every attention, and every other softmax and sigmoid, as of
+   TokenLearner (:class:`Recording`).
 2. Run the *routing network*: the same modules, so that tokens are grouped, copied, averaged and shifted as before, but
-   linear. Norms and activations are identities, linear layers average their channels, MLPs add nothing, and attention
-   applies the recorded weights. All input tokens are ones, and every sum is divided by its detached value. So each
-   token stays one, and each step is a weighted mean of the previous tokens: (I + A) x with rows scaled to sum to one.
+   linear. Norms and activations are identities, linear layers average their channels, MLPs add nothing, and attention,
+   softmax and sigmoid give what was recorded. All input tokens are ones, and every sum is divided by its detached
+   value. So each token stays one, and each step is a weighted mean of the previous tokens: (I + A) x with rows scaled
+   to sum to one.
 3. Take the gradient of an output with respect to the input tokens, which is the output's row of the rollout.
 
 In mixing attention a head's value has channels of several frames, so each frame gets its channels' share of relevance.
@@ -16,7 +18,7 @@ weights, because relevance follows the values, as in any rollout.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,50 +37,95 @@ from lit_video.utils.clip_shape import uniform_frames
 POSITIONS = "pos_embed"
 
 
+GATES = frozenset(
+    (torch.softmax, F.softmax, Tensor.softmax, torch.sigmoid, F.sigmoid, Tensor.sigmoid)
+)  # functions whose outputs weight tokens, besides attention
+
+
+def attention_weights(
+    query: Tensor,
+    key: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """Return softmax(q k / sqrt(c)), ``(..., heads, queries, keys)``, with mask and scale as PyTorch's function."""
+    scores = query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+    if attn_mask is not None:
+        is_mask = attn_mask.dtype == torch.bool
+        scores = scores.masked_fill(~attn_mask, -math.inf) if is_mask else scores + attn_mask
+    return scores.softmax(-1)
+
+
+def attention_arguments(*args: Any, **kwargs: Any) -> dict[str, Any]:
+    """Return the arguments of a call of ``scaled_dot_product_attention`` by their names.
+
+    Raises:
+        ValueError: the call drops weights at random, or has fewer heads of keys than of queries.
+    """
+    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+    arguments = dict(zip(names, args, strict=False)) | kwargs
+    if arguments.pop("dropout_p", 0.0):
+        raise ValueError("the rollout cannot follow a scheme whose attention has dropout_p in eval mode")
+    if arguments.pop("enable_gqa", False):
+        raise ValueError("the rollout cannot follow a scheme whose attention has enable_gqa")
+    return arguments
+
+
 class Recording(TorchFunctionMode):
-    """Recorder of all attention weights ``(..., heads, queries, keys)``, in order."""
+    """Recorder of all attention weights ``(..., heads, queries, keys)`` and of other gates, in order."""
 
     def __init__(self) -> None:
         super().__init__()
         self.weights: list[Tensor] = []
+        self.gates: list[Tensor] = []
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Compute and record softmax(q k / sqrt(c)) in place of the fused attention."""
-        if func is not F.scaled_dot_product_attention:
-            return func(*args, **(kwargs or {}))
-        q, k, v, seen = (*args, None)[:4]
-        scores = q @ k.mT / math.sqrt(q.shape[-1])
-        if seen is not None:
-            scores = scores.masked_fill(~seen, -math.inf) if seen.dtype == torch.bool else scores + seen
-        weights = scores.softmax(-1)
-        self.weights.append(weights.detach())
-        return weights @ v
+        """Compute and record softmax(q k / sqrt(c)) in place of the fused attention, and record gates."""
+        if func is F.scaled_dot_product_attention:
+            arguments = attention_arguments(*args, **(kwargs or {}))
+            value = arguments.pop("value")
+            weights = attention_weights(**arguments)
+            self.weights.append(weights.detach())
+            return weights @ value
+
+        out = func(*args, **(kwargs or {}))
+        if func in GATES:
+            self.gates.append(out.detach())
+        return out
 
 
 class Routing(TorchFunctionMode):
-    """Mode that makes a computation linear: attention uses recorded weights, and sums of tokens are weighted means."""
+    """Mode that makes a computation linear: weights and gates are recorded ones, sums of tokens are weighted means."""
 
-    def __init__(self, weights: Sequence[Tensor]) -> None:
+    def __init__(self, recording: Recording) -> None:
         super().__init__()
-        self.weights: Iterator[Tensor] = iter(weights)
+        self.weights: Iterator[Tensor] = iter(recording.weights)
+        self.gates: Iterator[Tensor] = iter(recording.gates)
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Replace attention, norm and activation; scale sums."""
+        """Replace attention, gate, norm and activation; scale sums."""
         if func is F.scaled_dot_product_attention:
-            return next(self.weights) @ args[2]
+            value = attention_arguments(*args, **(kwargs or {}))["value"]
+            return next(self.weights) @ value
+        if func in GATES:
+            return next(self.gates)
         if func is F.layer_norm or func is F.gelu:
             return args[0]
         out = func(*args, **(kwargs or {}))
         return out / out.detach() if func is torch.Tensor.add and out.is_floating_point() else out
 
 
-def route(module: nn.Module, weights: Sequence[Tensor], *inputs: Any) -> Any:
+def route(module: nn.Module, recording: Recording, *inputs: Any) -> Any:
     """Run a module as a routing network on tokens of ones; the gradient of its output is the rollout."""
-    with Routing(weights):
+    with Routing(recording):
         return functional_call(module, routing_parameters(module), inputs)
 
 
@@ -134,7 +181,7 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
     ones = torch.ones_like(embedded, requires_grad=True)
     with network.embed.register_forward_hook(lambda module, inputs, output: (ones, grid)):
         try:
-            out = route(network, recording.weights, clip)
+            out = route(network, recording, clip)
             (shares,) = torch.autograd.grad(out[0, 0], ones)
         except Exception as error:  # a user's scheme may need operations that are replaced here
             raise ValueError(f"the rollout cannot follow the scheme: {error}") from error

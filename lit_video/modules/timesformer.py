@@ -11,7 +11,7 @@ from lit_video.network.positions import PositionKind, Positions
 from lit_video.network.timesformer import timesformer, usual_positions
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
-from lit_video.utils.arguments import Count, NotNegative, Share, ShareBelowOne, check_arguments
+from lit_video.utils.arguments import Count, Positive, Share, ShareBelowOne, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
@@ -60,7 +60,7 @@ class TimeSformer(VideoClassifier):
         positions: PositionKind | None = None,
         dropout: Share = 0.0,
         drop_path_rate: ShareBelowOne = 0.0,
-        position_std: NotNegative | None = None,
+        position_std: Positive | None = None,
         cls_in_time: bool = False,
         hidden_head: bool = False,
         # parts of the user's own

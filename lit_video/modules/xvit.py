@@ -12,7 +12,7 @@ from lit_video.network.positions import PositionKind, Positions, Resizing
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.network.xvit import LayerChoice, temporal_aggregation, xvit
-from lit_video.utils.arguments import Count, NotNegative, Range, Share, ShareBelowOne, Whole, check_arguments
+from lit_video.utils.arguments import Count, Positive, Range, Share, ShareBelowOne, Whole, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 from lit_video.utils.limits import MOST_LAYERS
@@ -85,7 +85,7 @@ class XViT(VideoClassifier):
         positions: PositionKind = "space-time",
         dropout: Share = 0.5,
         drop_path_rate: ShareBelowOne = 0.0,
-        position_std: NotNegative | None = None,
+        position_std: Positive | None = None,
         # parts of the user's own
         embedding: str | type[Embedding] | None = None,
         readout: str | type[Readout] | None = None,

@@ -16,6 +16,8 @@ class Embedding(nn.Module):
     Positions are made for clips of ``num_frames`` and ``image_size`` (height, width), and resized for other clips.
     """
 
+    causal = True  # no token depends on a frame after its own, but for positions in time
+
     def __init__(
         self,
         patches: Patches,

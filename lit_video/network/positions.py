@@ -9,7 +9,7 @@ from einops import rearrange, repeat
 from torch import Tensor
 
 from lit_video.attention import Grid
-from lit_video.utils.arguments import NotNegative, check_fields
+from lit_video.utils.arguments import Positive, check_fields
 
 PositionKind = Literal["none", "space", "space-time"]
 
@@ -36,7 +36,7 @@ class Positions:
     kind: PositionKind = "space-time"  # spatial positions include one for the class token
     # standard deviation of the initial positions. None: 0.02 in space and 0 in time, so that training starts from an
     # image model; such small positions are barely learned from scratch on little data
-    std: NotNegative | None = None
+    std: Positive | None = None
     resizing: Resizing = field(default_factory=Resizing)  # for clips of another size or length
     _: KW_ONLY
     stored: Resizing = field(default_factory=Resizing)  # for positions of a checkpoint with another grid

@@ -15,6 +15,7 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions, Resizing
 from lit_video.network.transformer import VideoTransformer, frame_tokens
 from lit_video.network.vit import ViTSize, encoder
+from lit_video.utils.class_paths import class_path
 
 LayerChoice = Literal["all", "first_half", "second_half", "odd"]
 
@@ -81,6 +82,8 @@ def xvit(
 
     table = replace(positions, stored=Resizing(time="repeat"))
     embed = parts.embed(FrameEmbedding, clip, size.embed_dim, positions=table)
+    if plan.causal and not embed.causal:
+        raise ValueError(f"embedding {class_path(type(embed))} sees later frames: it cannot be in a causal model")
     aggregate = aggregate or temporal_aggregation(size, classes, ta_layers=1, dropout=dropout)
     blocks = encoder(size, scheme, drop_path_rate)
     network = VideoTransformer(embed, blocks, frame_tokens, aggregate=aggregate, size=size)

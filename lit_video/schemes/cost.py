@@ -12,6 +12,7 @@ from torch import Tensor
 
 from lit_video.attention import Grid, Scheme
 from lit_video.network.cost import multiply_adds
+from lit_video.network.timesformer import build_scheme
 from lit_video.schemes.sight import token_layout
 from lit_video.utils.environment import seconds
 
@@ -36,10 +37,12 @@ class Cost:
 
 
 def costs(schemes: dict[str, Callable[..., Scheme]]) -> list[Cost]:
-    """Measure schemes by name, side by side on this machine's CPU."""
+    """Measure schemes by name, side by side on this machine's CPU; leave out those that refuse the grid ``CLIP``."""
     built: dict[str, Scheme] = {}
     for name, kind in schemes.items():
-        built[name] = kind(LAYER_WIDTH, _HEADS)
+        scheme = build_scheme(kind, LAYER_WIDTH, _HEADS, layer=0)
+        if _takes(scheme):
+            built[name] = scheme
 
     times: dict[str, list[float]] = defaultdict(list)
     for _ in range(ROUNDS):
@@ -53,6 +56,15 @@ def costs(schemes: dict[str, Callable[..., Scheme]]) -> list[Cost]:
         macs = multiply_adds(scheme, _tokens(scheme, 1, device="meta"), CLIP)
         measured.append(Cost(name, params, macs, bytes=_kept(scheme), seconds=median(times[name]) / _CLIPS))
     return measured
+
+
+def _takes(scheme: Scheme) -> bool:
+    """Return whether a scheme takes clips of the grid ``CLIP``."""
+    try:
+        scheme.check(CLIP)
+    except ValueError:
+        return False
+    return True
 
 
 def _tokens(scheme: Scheme, clips: int, **where: Any) -> Tensor:

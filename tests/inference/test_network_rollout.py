@@ -1,9 +1,13 @@
 """Test the rollout of networks of every family, and the frames that a map belongs to."""
 
+from functools import partial
+
 import pytest
 import torch
+import torch.nn.functional as F
 
-from lit_video.inference.rollout import patch_places, rollout, tubelet_frames
+from lit_video.attention import Scheme
+from lit_video.inference.rollout import attention_arguments, patch_places, rollout, tubelet_frames
 from lit_video.modules import TimeSformer
 from lit_video.network.vit import ViTSize
 from tests.network.test_networks_run import NETWORKS, build
@@ -61,9 +65,58 @@ def test_frames_of_a_map_are_those_that_it_changes_with(name):
 
 def test_an_activation_that_the_rollout_does_not_support_is_refused():
     built, clip = network("xvit_mean")
-    built.aggregate.drop = torch.nn.Sigmoid()
+    built.aggregate.drop = torch.nn.Tanh()
     with pytest.raises(ValueError, match="holds layers that the rollout does not know"):
         rollout(built, clip)
+
+
+class Masked(Scheme):
+    """Attention to a clip's first tokens, with a scale, as a call of PyTorch's function with keywords."""
+
+    def __init__(self, dim, num_heads, call):
+        super().__init__()
+        self.qkv = torch.nn.Linear(dim, 3 * dim)
+        self.call = call
+
+    def forward(self, x, grid):
+        query, key, value = (part[:, None] for part in self.qkv(x).chunk(3, dim=-1))
+        return x + self.call(query, key, value)[:, 0]
+
+
+def first_tokens(query, key, value):
+    mask = torch.arange(key.shape[2]) < 5
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask.expand(query.shape[2], -1), scale=2.0)
+
+
+def earlier_tokens(query, key, value):
+    return F.scaled_dot_product_attention(query=query, key=key, value=value, is_causal=True)
+
+
+@pytest.mark.parametrize("call", [first_tokens, earlier_tokens])
+def test_masks_and_scales_by_keyword_are_followed(call):
+    kind = partial(Masked, call=call)
+    size = ViTSize(16, 2, 2)
+    model = TimeSformer(4, num_frames=4, image_size=16, size=size, patch_size=4, attention_type="space", dropout=0.0)
+    built, clip = model.network.double().eval(), torch.randn(1, 3, 4, 16, 16, dtype=torch.float64)
+    for block in built.blocks:
+        block.scheme = kind(16, 2).double()
+    assert torch.allclose(rollout(built, clip).logits, built(clip))
+
+
+def test_attention_that_drops_at_random_is_refused():
+    with pytest.raises(ValueError, match="dropout_p"):
+        attention_arguments(*torch.ones(3, 1, 2, 2), dropout_p=0.5)
+
+
+def test_the_tokens_that_token_learner_chooses_get_the_share():
+    scheme = "lit_video.attention.token_learner.TokenLearner"
+    size = ViTSize(16, 1, 2)
+    model = TimeSformer(4, num_frames=4, image_size=16, size=size, patch_size=4, attention_type=scheme, dropout=0.0)
+    built, clip = model.network.double().eval(), torch.randn(1, 3, 4, 16, 16, dtype=torch.float64)
+    for parameter in built.blocks.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    in_a_frame = rollout(built, clip).patches.flatten(1)
+    assert (in_a_frame.amax(1) > 1.1 * in_a_frame.amin(1)).all()
 
 
 @pytest.mark.parametrize(

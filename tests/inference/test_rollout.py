@@ -27,7 +27,7 @@ def rows(layers, x, grid):
     with torch.no_grad(), Recording() as recording:
         stack(x, grid)
     ones = torch.ones_like(x).requires_grad_()
-    y = route(stack, recording.weights, ones, grid)
+    y = route(stack, recording, ones, grid)
     close(y, torch.ones_like(y))
     (shares,) = torch.autograd.grad(y.mean((0, 2)), ones, torch.eye(y.shape[1]).to(y), is_grads_batched=True)
     return shares[:, 0].sum(-1)
