@@ -1,7 +1,7 @@
 """Folders of runs and the files in them, in place or packed.
 
-A run is named by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not; a result in the folder hides a packed one.
-``run.json`` is a run's record, see :mod:`lit_video.runs.record`.
+A run is named by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not. A record in the folder hides a packed one,
+even before it has a result. ``run.json`` is a run's record, see :mod:`lit_video.runs.record`.
 """
 
 import json
@@ -44,7 +44,9 @@ def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Pat
                 raise
             damaged.append(error)
             continue
-        folders.update(place / folder.relative_to(whole) for folder in packed if folder.is_relative_to(whole))
+        for folder in packed:
+            if folder.is_relative_to(whole) and not (folder / RUN).exists():
+                folders.add(place / folder.relative_to(whole))
     return sorted(folders)
 
 
@@ -62,8 +64,12 @@ def seed_of(run_dir: Path) -> int | None:
 
 
 def update_record(run_dir: Path, **parts: Any) -> None:
-    """Replace parts of a run's record atomically; ``None`` removes a part."""
-    content = read_record(run_dir).with_parts(**parts).plain()
+    """Replace parts of the record in a run's own folder atomically; ``None`` removes a part.
+
+    The record in a pack is not continued: its result may be of a shorter training than the one that begins here.
+    """
+    record = read_record(run_dir) if (run_dir / RUN).exists() else Record()
+    content = record.with_parts(**parts).plain()
     write_atomically(run_dir / RUN, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
@@ -97,12 +103,12 @@ def run_file(run_dir: Path, name: str) -> bytes:
 
 
 def packed_files(run_dir: Path) -> PackedFiles:
-    """Return the files of a packed run that has no result in its folder; empty for any other run."""
+    """Return the files of a packed run that has no record in its folder; empty for any other run."""
     folder = run_dir.absolute()
     if len(folder.parents) < 4:
         return {}
 
     pack = pack_of(folder.parents[2])
-    if not pack.is_file() or has_result(run_dir):
+    if not pack.is_file() or (run_dir / RUN).exists():
         return {}
     return packed_runs(pack).get(folder, {})

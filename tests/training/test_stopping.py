@@ -9,6 +9,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import has_result
+from lit_video.runs.packing import pack_runs
 from lit_video.runs.record import Change
 from lit_video.runs.status import read_status
 from lit_video.utils.processes import HANG_UP
@@ -89,6 +90,20 @@ def test_training_may_become_longer(fit, table, tiny, tmp_path):
     once = ["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path / "once"), *tiny, *SHORT]
     assert main([*once, *flags, *constant]) == 0
     check_equal(run_dir, tmp_path / "once/two/default/second/seed0")
+
+
+def test_a_longer_training_beside_its_shorter_ones_pack_goes_on_after_a_stop(fit, begun, capfd):
+    pack_runs([begun], begun.parents[3])
+    longer = "--trainer.max_epochs=3"
+    status, run_dir = fit(longer, "--trainer.max_time=00:00:00:00")
+    assert (status, run_dir) == (75, begun)
+    assert not has_result(run_dir), "the packed result is of the shorter training"
+
+    assert fit(longer)[0] == 0
+    assert "finished, skipped" not in capfd.readouterr().out
+    run = read_finished(run_dir)
+    assert run.result.steps == 12
+    assert run.changes == [Change("trainer.max_epochs", 2, 3)]
 
 
 @pytest.fixture
