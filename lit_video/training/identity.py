@@ -24,9 +24,11 @@ from lit_video.runs.record import Record
 from lit_video.runs.result import Override
 from lit_video.schemes.loading import names_of, source_file
 from lit_video.settings.effects import data_names, model_names, picked
-from lit_video.settings.flat import CALLBACKS, OWN
-from lit_video.settings.nested import short_key
+from lit_video.settings.flat import CALLBACKS, OWN, flatten
+from lit_video.settings.nested import ARGUMENTS, CLASS, merged, short_key
 from lit_video.training.cli import ReadCLI, VideoCLI
+from lit_video.training.constructors import Constructors
+from lit_video.training.layers import with_user_settings
 from lit_video.training.request import Run
 from lit_video.utils.environment import commit, versions
 from lit_video.utils.processes import started_together
@@ -78,23 +80,37 @@ def _digests_of_files(model: Mapping[str, Any]) -> dict[str, str]:
 
 
 def overridden(run: Run) -> dict[str, Override]:
-    """Return the settings that the user changed in the row, by key."""
-    if not run.request.user_settings:
-        return {}
-    try:
-        row = ReadCLI(run.row_settings).resolved()
-    except ArgumentError:  # without the user's flags something is missing, such as the data set
+    """Return the settings that the user changed in the row, by key.
+
+    All of the user's settings count as changed if the table leaves so much to the user that its row cannot be read.
+    """
+    user_settings = run.request.user_settings
+    if not user_settings:
         return {}
     used = ReadCLI(run.settings).resolved()
+    row = _settings_of_row(run, used["data"])
+    of_user = {short_key(key) for key in flatten(with_user_settings({}, user_settings))}
 
     changed = {}
-    for difference in differences(Identity(row), Identity(used)):
-        if difference.kind in ("folder", "spread"):
+    for difference in differences(Identity(row or {}), Identity(used)):
+        key = short_key(difference.key)
+        if difference.kind in ("folder", "spread") or (row is None and key not in of_user):
             continue
         is_callback = difference.key in (CALLBACKS, OWN)
-        key = "trainer.callbacks" if is_callback else short_key(difference.key)
-        changed[key] = Override(difference.was, difference.now)
+        changed["trainer.callbacks" if is_callback else key] = Override(difference.was, difference.now)
     return changed
+
+
+def _settings_of_row(run: Run, data: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the resolved settings of a run's row without the user's; ``None`` if they cannot be read.
+
+    A table may leave class and folder of the data to the user; ``data`` has those of the run.
+    """
+    place = {CLASS: data[CLASS], ARGUMENTS: picked(data[ARGUMENTS], data_names("folders"))}
+    try:
+        return ReadCLI(merged({"data": place}, run.row_settings, Constructors())).resolved()
+    except ArgumentError:
+        return None
 
 
 def read_history(run_dir: Path) -> History | None:

@@ -4,8 +4,11 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.runs.finished import read_finished
+from lit_video.runs.result import Override
 from lit_video.tables.reading import read_table
 from lit_video.tables.summary import summary
+from lit_video.training.identity import overridden as settings_overridden
+from tests.command_line import parse_request
 from tests.fake_runs import change_result, write_result
 
 SETTINGS = {"trainer": {"max_epochs": 3, "devices": 2}, "data": {"init_args": {"root": "elsewhere"}}}
@@ -67,6 +70,36 @@ def test_a_run_with_other_settings_is_refused_or_labelled(change, runs, table, t
     assert label in (tmp_path / "page.html").read_text()
     (_, second) = summary(read_table([table[0]]), runs, overridden=True).rows
     assert second.label == f"2nd ({label})"
+
+
+OWN = """\
+data: VideoCSV
+{model}
+table: {{title: Own, rows: {{one: {{set: {{data.batch_size: 8}}}}}}}}
+"""
+FLAGS = ["--data.root=videos", "--data.batch_size=4", "--trainer.max_epochs=3"]
+
+
+@pytest.mark.parametrize(
+    ("model", "flags", "changed"),
+    [
+        ("model: TimeSformer", [], {"data.batch_size": Override(8, 4), "trainer.max_epochs": Override(None, 3)}),
+        (
+            "# the model is left to the user",
+            ["--model=TimeSformer"],
+            {
+                "data.batch_size": Override(None, 4),
+                "model": Override(None, "lit_video.modules.TimeSformer"),
+                "trainer.max_epochs": Override(None, 3),
+            },
+        ),
+    ],
+)
+def test_flags_are_recorded_though_the_table_leaves_its_data_or_model_to_them(model, flags, changed, tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text(OWN.format(model=model))
+    (run,) = parse_request(["--config", str(path), *FLAGS, *flags]).runs
+    assert settings_overridden(run) == changed
 
 
 def test_a_run_records_what_its_flags_changed(table, tiny, tmp_path, capsys):
