@@ -15,7 +15,7 @@ from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
 from lit_video.training.check import checked_row, refuse_tested
 from lit_video.training.cli import CheckCLI, user_errors
-from lit_video.training.finished import FinishedRuns
+from lit_video.training.finished import FinishedRuns, asked
 from lit_video.training.fit import compiled, fit_model
 from lit_video.training.identity import ask, take_trained
 from lit_video.training.measure import measure
@@ -136,6 +136,7 @@ def _train_and_test(run: Run, stops: StopSignals, history: History | None) -> No
         if not checkpoint:
             start_from_stills(cli.model, cli.datamodule, run_dir if history else None)
     if history:
+        digest = asked(run)  # before the training, because its files may be edited while it runs
         update_record(run_dir, identity=history.identity, changes=list(history.changes))
         write_status(run_dir, Status("preparing data"))
 
@@ -145,4 +146,4 @@ def _train_and_test(run: Run, stops: StopSignals, history: History | None) -> No
             return
         metrics = measure(cli, trained.checkpoint)
     if history:
-        write_result(cli, trained, metrics, history=history)
+        write_result(cli, trained, metrics, history=history, digest=digest)

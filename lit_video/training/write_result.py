@@ -14,7 +14,6 @@ from lit_video.runs.record import Status
 from lit_video.runs.result import RunResult, TestedWeights, VideoCount
 from lit_video.runs.status import write_status
 from lit_video.training.command_line import recorded_command
-from lit_video.training.finished import asked
 from lit_video.training.fit import Trained
 from lit_video.training.identity import overridden, weights_digest
 from lit_video.training.measure import sight_and_needs
@@ -26,8 +25,13 @@ from lit_video.video.trained_on import seen
 _logger = logging.getLogger(__name__)
 
 
-def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, history: History) -> None:
-    """Close the W&B run and write the result into ``run.json``; its times and steps do not count the tests."""
+def write_result(
+    cli: RunCLI, trained: Trained, metrics: dict[str, float], *, history: History, digest: str
+) -> None:
+    """Close the W&B run and write the result into ``run.json``; its times and steps do not count the tests.
+
+    ``digest`` is that of what was asked for when the training began, see :func:`lit_video.training.finished.asked`.
+    """
     checkpoint = trained.checkpoint
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))
@@ -85,7 +89,7 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
         changes=list(history.changes),
         state=None,
         result=result,
-        asked=asked(cli.run),
+        asked=digest,
     )
     _logger.info(f"{cli.run.label}: {', '.join(_summary(cli, result, history))}")
 
