@@ -2,12 +2,13 @@
 
 import logging
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -16,11 +17,22 @@ from lit_video.errors import RunFailed
 _logger = logging.getLogger(__name__)
 
 
+class _Loss(NamedTuple):
+    """Loss of a batch on its way to the CPU, with what its check needs to know of the batch's step."""
+
+    value: Tensor
+    step: int
+    may_skip: bool  # whether the step may leave out its update
+    is_scaled: bool  # whether float16's scaler leaves out the update, so that the check counts the step
+    is_copied: torch.cuda.Event | None  # None on a CPU
+
+
 class RequireFinite(Callback):
     """Check of every loss and validation metric; NaN or infinity ends the run as failed.
 
     On a GPU a loss is checked one step later, so that no step waits for it. Up to ``skip`` steps with a non-finite loss
-    or gradient leave out their update and do not end the run.
+    or gradient leave out their update and do not end the run. With float16's scaler, which leaves out all such updates
+    and looks for its scale by them, only steps with a non-finite loss count.
     """
 
     def __init__(self, skip: int = 0) -> None:
@@ -28,10 +40,12 @@ class RequireFinite(Callback):
         self.skipped = 0
         self.message = ""  # message that names a non-finite loss and its step
         self._may_skip = skip > 0  # whether the current step may leave out its update
-        self._pending: tuple[Tensor, torch.cuda.Event, int] | None = None
+        self._counted = 0  # last step that float16's scaler left out because of its loss
+        self._pending: _Loss | None = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the number of updates left out."""
+        """Return the number of updates left out, the last step's included."""
+        self._check_pending()
         return {"skipped": self.skipped}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -52,36 +66,65 @@ class RequireFinite(Callback):
         if not bad:
             return
 
-        self.skipped += 1
         optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without a gradient
-        if trainer.is_global_zero:
-            allowed = f"{self.skip - self.skipped} more allowed"
-            _logger.info(f"step {trainer.global_step}: gradient is not finite, update left out ({allowed})")
+        self._count(trainer.global_step + 1, "gradient")
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Check the loss of this step on a CPU, and of the previous step on a GPU."""
-        step = trainer.global_step
-        loss = outputs["loss"].detach().to("cpu", non_blocking=True)
+        self._check_pending()
+        loss = outputs["loss"].detach()
+        is_scaled = trainer.scaler is not None
+        if is_scaled and self.skip and trainer.world_size > 1:
+            loss = loss.clone()
+            dist.all_reduce(loss)  # the sum is not finite if one loss is not: all processes count the same steps
 
-        if outputs["loss"].is_cuda:
+        value = loss.to("cpu", non_blocking=True)
+        is_copied = None
+        if loss.is_cuda:
             is_copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
             is_copied.record()
-            previous = self._pending
-            self._pending = (loss, is_copied, step)
-            if previous is None:
-                return
-            loss, is_copied, step = previous
-            is_copied.synchronize()
 
-        if not math.isfinite(float(loss)) and not self._may_skip:
-            self.message = f"loss is {float(loss)} at step {step}"
+        is_inside = bool((batch_idx + 1) % trainer.accumulate_grad_batches) and not trainer.is_last_batch
+        step = trainer.global_step + is_inside
+        self._pending = _Loss(value, step, self._may_skip, is_scaled, is_copied)
+        if not loss.is_cuda:
+            self._check_pending()
         self._may_skip = self.skipped < self.skip
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Check the last loss."""
+        self._check_pending()
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Check the metrics, which are equal on all processes."""
         refuse_not_finite(metrics_of(trainer, "val/"), f"validation after step {trainer.global_step}")
+
+    def _check_pending(self) -> None:
+        """Check the last loss that was not checked: a non-finite one is counted, or gives the message."""
+        loss = self._pending
+        self._pending = None
+        if loss is None:
+            return
+        if loss.is_copied:
+            loss.is_copied.synchronize()
+        if math.isfinite(float(loss.value)):
+            return
+
+        is_counted = loss.step == self._counted  # batches of one step count once
+        may_skip = is_counted or self.skipped < self.skip if loss.is_scaled else loss.may_skip
+        if not may_skip:
+            self.message = f"loss is {float(loss.value)} at step {loss.step}"
+        elif loss.is_scaled and not is_counted:
+            self._counted = loss.step
+            self._count(loss.step, "loss")
+
+    def _count(self, step: int, part: str) -> None:
+        """Count an update that is left out, and tell the user."""
+        self.skipped += 1
+        allowed = f"{self.skip - self.skipped} more allowed"
+        rank_zero_only(_logger.info)(f"step {step}: {part} is not finite, update left out ({allowed})")
 
     def fail(self) -> None:
         """End the run as failed."""
