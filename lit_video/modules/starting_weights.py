@@ -13,6 +13,7 @@ from torch import nn
 from lit_video.errors import UserError
 from lit_video.modules.weights_record import AWAITS, WeightsRecord
 from lit_video.network.transformer import VideoTransformer
+from lit_video.runs.chosen_checkpoint import checkpoint_in_words
 from lit_video.settings.effects import Effect
 from lit_video.utils.classes import by_task
 from lit_video.video.seeding import digest
@@ -141,8 +142,9 @@ class StartingWeights:
         left_out = load_pretrained(self.network, tensors, fresh_head, grid=grid, source=self.weights_source)
 
         facts: list[str] = []
-        if Path(path).is_dir() and file.is_file():
-            facts.append(f"starts from the run's tested checkpoint, {file.name}")
+        folder = Path(path)
+        if folder.is_dir() and file.is_file():
+            facts.append(f"starts from {checkpoint_in_words(folder, file)}")
         facts += [stored.choice, stated.line_on_grid(self.network, stored)]
         if left_out:
             facts.append(f"it has no classifier of these classes: the classifier starts from scratch ({left_out})")

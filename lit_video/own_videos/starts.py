@@ -10,6 +10,7 @@ from lit_video.inference.checkpoints import read_checkpoint
 from lit_video.network.stem import StemEmbedding
 from lit_video.network.vit import vit_size
 from lit_video.own_videos.schemes import SCHEME_ROWS, TableRows
+from lit_video.runs.chosen_checkpoint import checkpoint_in_words
 from lit_video.settings.effects import data_names, model_names, of_group, picked
 from lit_video.utils.class_paths import class_path
 from lit_video.weights.hub import DRAWN_FILE, DRAWN_WEIGHTS, PREFIX, fetch, find, find_start
@@ -61,8 +62,9 @@ def start_from(weights: str) -> Start:
         published = find(path).settings
         clips = picked(of_group(published, "data"), CLIP_SETTINGS)
         return Start(path, published["model"], of_group(published, "model"), clips)
-    if Path(weights).is_dir():
-        _logger.info(f"--weights {weights}: starts from the tested checkpoint of this run, {path.name}")
+    folder = Path(weights)
+    if folder.is_dir():
+        _logger.info(f"--weights {weights}: starts from {checkpoint_in_words(folder, path)}")
     try:
         checkpoint = read_checkpoint(path, "weights")
         own = checkpoint[CHECKPOINT_KEY]

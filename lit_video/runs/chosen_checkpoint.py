@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lit_video.errors import OptionError
 from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import RUN
+from lit_video.runs.folder import RUN, has_result
 from lit_video.utils.files import user_path
 
 LAST = "last.ckpt"
@@ -38,3 +38,11 @@ def tested(folder: Path) -> Path:
     """Return the checkpoint whose weights a run's test used; for an unfinished run, the last one."""
     run = read_finished(folder, anywhere=True)
     return folder / (run.result.weights.file if run else LAST)
+
+
+def checkpoint_in_words(folder: Path, file: Path) -> str:
+    """Say which file was chosen in a folder: a run's tested checkpoint, or the last one of an unfinished run."""
+    if not (folder / RUN).exists():
+        return file.name
+    kind = "tested" if has_result(folder) else "last"
+    return f"the run's {kind} checkpoint, {file.name}"

@@ -7,7 +7,8 @@ from lit_video.datamodules.checks import refuse_choice, refuse_copies
 from lit_video.engine.global_batch import check_scaling
 from lit_video.engine.monitors import refuse_unknown_values, refuse_wrong_mode
 from lit_video.errors import UserError
-from lit_video.runs.folder import RUN
+from lit_video.runs.chosen_checkpoint import LAST
+from lit_video.runs.folder import has_result
 from lit_video.training.cli import CheckCLI, user_errors
 from lit_video.training.ignored import refuse_ignored
 from lit_video.training.request import Run
@@ -18,7 +19,8 @@ def checked_row(run: Run) -> CheckCLI:
     """Build data set and model of a row on the meta device; check starting weights, data and trainer."""
     cli = build_row(run)
     with user_errors(run.origin):
-        if not (run.folder / RUN).exists():  # a resumed run no longer reads starting weights
+        is_begun = has_result(run.folder) or (run.folder / LAST).exists()
+        if not is_begun:  # a finished run, or one that goes on, no longer reads starting weights
             cli.model.check_image_weights()
             run.refuse_unfinished_start(cli.model.weights)
         cli.datamodule.check()

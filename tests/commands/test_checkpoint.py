@@ -14,7 +14,7 @@ from lit_video.own_videos.starts import start_from
 from lit_video.reports.card import model_card
 from lit_video.runs.chosen_checkpoint import find_checkpoint
 from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import read_record
+from lit_video.runs.folder import read_record, update_record
 from lit_video.weights.hub import find_start, weights_path
 from lit_video.weights.reading import tensors_digest, without_prefixes
 from tests.fake_runs import change_result
@@ -34,9 +34,11 @@ def test_of_a_run_with_several_checkpoints_it_is_the_tested_one(run, tmp_path, c
     for find in (find_checkpoint, find_start, weights_path):
         assert find(str(folder)) == folder / "best/epoch=1.ckpt"
     start_from(str(folder))
-    assert (
-        capsys.readouterr().out == f"--weights {folder}: starts from the tested checkpoint of this run, epoch=1.ckpt\n"
-    )
+    assert capsys.readouterr().out == f"--weights {folder}: starts from the run's tested checkpoint, epoch=1.ckpt\n"
+
+    update_record(folder, result=None)
+    start_from(str(folder))
+    assert capsys.readouterr().out == f"--weights {folder}: starts from the run's last checkpoint, last.ckpt\n"
 
 
 def test_a_run_is_tested_with_its_own_settings(run, capsys):

@@ -6,6 +6,8 @@ import yaml
 
 from lit_video.__main__ import main
 from lit_video.runs.finished import read_finished
+from lit_video.runs.record import Status
+from lit_video.runs.status import write_status
 from lit_video.tables.table import OF_RUN
 
 
@@ -31,6 +33,13 @@ def test_a_row_starts_from_a_finished_run_of_its_own_seed(follower, finished, ti
     assert f"model.weights: {seed1} is not finished: first run lit_video fit" in line
     assert f"--config two --config scale/default --row second --seeds 1 --runs {runs}" in line
     assert not (runs / "after").exists()
+
+    begun = runs / "after/default/third/seed1"
+    begun.mkdir(parents=True)
+    write_status(begun, Status("failed"))
+    assert fit(follower, runs, tiny, 1) == 2, "a run that ended before its first checkpoint would read the weights"
+    assert "is not finished" in capsys.readouterr().err
+
     assert fit(follower, runs, [*tiny, "--trainer.max_epochs=1", "--model.optimization.lr=1e-12"], 0) == 0
     run = runs / "after/default/third/seed0"
     weights, start = (torch.load(one / "last.ckpt", weights_only=True)["state_dict"] for one in (run, finished))
