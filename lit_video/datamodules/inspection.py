@@ -17,6 +17,7 @@ from lit_video.settings.messages import explain
 from lit_video.settings.nested import Nested
 from lit_video.utils.text import printable, text_table, to_bytes
 from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import DecodeError, segment
 
 VIDEOS_PER_FAULT = 10  # videos listed per fault
 VERDICTS = ["missing", "broken", "damaged"]
@@ -66,8 +67,11 @@ def _verdict(record: VideoRecord, row: VideoInfo) -> tuple[str, str]:
     """Return the status of a video or a segment, and the reason; a segment is broken if it begins after the end."""
     start = record.start or 0.0
     seconds = row.seconds or 0.0
-    if seconds and start >= seconds:
-        return "broken", f"no segment from {start:g} s in a video of {seconds:.2f} s"
+    if seconds and start >= seconds:  # these seconds leave out long pauses, the times of segments do not
+        try:
+            segment(record.path, record.table(), start=start, end=record.end)
+        except DecodeError as error:
+            return "broken", str(error).removeprefix(f"{record.path}: ")
     return row.status, row.reason
 
 

@@ -8,10 +8,12 @@ import pytest
 
 from lit_video.datamodules import VideoCSV
 from lit_video.datamodules.checks import refuse_choice
+from lit_video.datamodules.inspection import find_faults
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
 from lit_video.video.clips import ClipDataset, VideoRecord
+from tests.video.made import write
 
 TRAIN = "path,label\na/1.mp4,walk\na/2.mp4,sit\n"
 VAL = "path,label\nb/1.mp4,walk\nb/2.mp4,sit\n"
@@ -99,6 +101,15 @@ def test_segments_are_in_seconds_or_hours_minutes_seconds(root, table):
     headless = "a/1.mp4 walk 0 0.5\na/1.mp4 sit 0.5 1.5\na/2.mp4 sit 1.5\na/2.mp4 walk\n"
     data = table(headless, columns=["path", "label", "Start", "END"])
     assert [(record.start, record.end) for record in data.records("train")] == segments
+
+
+def test_a_segment_behind_a_long_pause_is_sound_and_one_behind_the_end_is_broken(root, table, tmp_path):
+    write(root / "a/1.mp4", pts=[time if time < 50 else time + 30 * 25 for time in range(100)])
+    data = table("path,label,start,end\na/1.mp4,walk,32.5,33.5\na/1.mp4,walk,34,35\na/2.mp4,sit,,\n")
+    faults = find_faults(data, tmp_path / "manifest.sqlite")
+    (line,) = faults["train"]["broken"]
+    assert "a/1.mp4" in line
+    assert "from 34 to 35 s" in line
 
 
 def test_a_segment_or_clip_longer_than_the_video_repeats_its_last_frame(root, table):

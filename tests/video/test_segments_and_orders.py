@@ -1,5 +1,10 @@
 """Test segments of long videos, and clips whose frames are played in another order."""
 
+from array import array
+from bisect import bisect_right
+from fractions import Fraction
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +14,8 @@ from lit_video.datamodules.drawing import encode
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode, segment
+from lit_video.video.decoding.table import FrameTable
+from lit_video.video.decoding.times import without_jumps
 from lit_video.video.seeding import seeded
 
 COUNT, FPS = 60, 10
@@ -77,6 +84,54 @@ def test_a_segment_shows_the_pixels_of_the_whole_videos_frames(path):
 def test_a_segment_shorter_than_a_frame_is_a_frame(path):
     data = dataset(path, Segments(), 3.01, 3.02, clips=1)
     assert len(set(data.numbers(data.records[0], 0))) == 1
+
+
+def paused(*, pause):
+    """Return the table of a video with a frame every 0.1 s, and two pauses of some seconds: at 2 s and 2 s later."""
+    times = [100 * number for number in range(60)]
+    pts = array("q", [time + 1000 * pause * (time // 2000) for time in times])
+    sampled = without_jumps(pts, Fraction(1, 1000))
+    return FrameTable(
+        pts=pts,
+        time_base=Fraction(1, 1000),
+        keyframes=(),
+        count=len(pts),
+        seconds=Fraction(sampled[-1] - sampled[0] + 100, 1000),
+        height=1,
+        width=1,
+        shown=() if sampled is pts else sampled,
+    )
+
+
+@pytest.mark.parametrize("pause", [1, 8, 30])
+@pytest.mark.parametrize(("start", "end"), [(1.0, 1.5), (2.5, 3.5), (0.5, 1.95)])
+def test_a_segment_of_a_video_with_pauses_shows_the_frames_of_its_seconds(pause, start, end):
+    table = paused(pause=pause)
+    first, part = segment(Path("x"), table, start=start, end=end)
+    numbers = Segments().numbers(part, 8, 0, clips=1)
+    moments = [1000 * (start + (part_number + 0.5) * (end - start) / 8) for part_number in range(8)]
+    assert [first + number for number in numbers] == [bisect_right(table.pts, moment) - 1 for moment in moments]
+
+
+@pytest.mark.parametrize("pause", [8, 30])
+def test_a_segment_in_a_pause_is_the_held_frame_and_one_after_it_counts_the_pause(pause):
+    table = paused(pause=pause)
+    held, part = segment(Path("x"), table, start=3.0, end=6.0)
+    assert (held, part.count, part.seconds) == (19, 1, 3)
+
+    after, part = segment(Path("x"), table, start=2.0 + pause, end=3.0 + pause)
+    assert (after, part.count, part.seconds) == (20, 10, 1)
+
+    whole, part = segment(Path("x"), table, start=0.0, end=None)
+    assert (whole, part.count, part.seconds) == (0, table.count, table.seconds)
+    with pytest.raises(DecodeError, match=f"in a video of {6 + 2 * pause}.00 s"):
+        segment(Path("x"), table, start=6.0 + 2 * pause, end=None)
+
+
+def test_a_segment_across_a_long_pause_is_sampled_without_it():
+    first, part = segment(Path("x"), paused(pause=30), start=1.0, end=33.0)
+    assert (first, part.count, float(part.seconds)) == (10, 20, pytest.approx(2.0))
+    assert Segments().numbers(part, 4, 0, clips=1) == [2, 7, 12, 17]
 
 
 @pytest.mark.parametrize(("start", "end"), [(6.0, None), (-1.0, 2.0), (3.0, 2.0), (None, 0.0)])

@@ -11,6 +11,7 @@ from math import ceil
 from pathlib import Path
 
 from lit_video.video.decoding.container import DecodeError
+from lit_video.video.decoding.times import LONG, usual_step, without_jumps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,13 @@ class FrameTable:
     def times(self) -> Sequence[int]:
         """Display times of the frames, in units of ``time_base``; empty if unknown."""
         return self.shown or self.pts
+
+    @property
+    def end(self) -> Fraction:
+        """End of the last frame in seconds after the first one, with the pauses that ``seconds`` leaves out."""
+        if not self.pts:
+            return self.seconds
+        return self.seconds + _left_out(self.pts, self.times, self.time_base)
 
     def seconds_at(self, number: int) -> float:
         """Return when a frame is shown, in seconds after the first frame."""
@@ -80,30 +88,56 @@ def segment(path: Path, table: FrameTable, *, start: float | None, end: float | 
         return 0, table
 
     begin = exact(start or 0.0)
-    wanted_end = table.seconds if end is None else exact(end)
-    stop = min(wanted_end, table.seconds)
+    wanted_end = table.end if end is None else exact(end)
+    stop = min(wanted_end, table.end)
     if not 0 <= begin < stop:
         span = f"{float(begin):g} to {float(wanted_end):g} s"
-        raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.seconds):.2f} s")
+        raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.end):.2f} s")
 
-    # a segment has at least one frame
+    # a segment has at least one frame; a frame that is held over its beginning is shown from there
+    true_times = table.pts or table.shown
     first = min(_frames_before(table, begin), table.count - 1)
+    begins_in_gap = _is_in_gap(true_times, first, begin / table.time_base)
+    if begins_in_gap:
+        first -= 1
     last = max(_frames_before(table, stop), first + 1)
+    pts = table.pts[first:last]
+    times = pts or table.shown[first:last]
+    if begins_in_gap:
+        times = compact([true_times[0] + ceil(begin / table.time_base), *times[1:]])
+
+    # sample it like a video of its own, without jumps
+    sampled = without_jumps(times, table.time_base)
     part = replace(
         table,
-        pts=table.pts[first:last],
-        shown=table.shown[first:last],
+        pts=pts,
+        shown=() if sampled is pts else sampled,
         count=last - first,
-        seconds=stop - begin,
+        seconds=stop - begin - _left_out(times, sampled, table.time_base),
     )
     return first, part
 
 
+def _left_out(times: Sequence[int], sampled: Sequence[int], time_base: Fraction) -> Fraction:
+    """Return how many seconds of the frames' true times their times for sampling leave out."""
+    if not times:
+        return Fraction(0)
+    return ((times[-1] - times[0]) - (sampled[-1] - sampled[0])) * time_base
+
+
 def _frames_before(table: FrameTable, seconds: Fraction) -> int:
-    """Return how many frames a video shows before a moment."""
-    if not table.times:
+    """Return how many frames a video shows before a moment, in seconds after the first frame."""
+    times = table.pts or table.shown
+    if not times:
         return ceil(seconds * table.count / table.seconds)
-    return bisect_left(table.times, table.times[0] + seconds / table.time_base)
+    return bisect_left(times, times[0] + seconds / table.time_base)
+
+
+def _is_in_gap(times: Sequence[int], number: int, moment: Fraction) -> bool:
+    """Return whether a moment, counted from the first frame, lies in a gap right before a frame."""
+    if not times or number == 0 or times[0] + moment >= times[number]:
+        return False
+    return times[number] - times[number - 1] > LONG * usual_step(times)
 
 
 def looped(table: FrameTable, seconds: Fraction) -> FrameTable:
