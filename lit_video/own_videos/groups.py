@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from lit_video.errors import UserError
-from lit_video.own_videos.finding import OwnVideo, labels_of, rare_labels
+from lit_video.own_videos.finding import OwnVideo, labels_of, rare_labels, splits_of
 from lit_video.utils.text import plural
 
 # columns of a table that may name groups, in the order in which they are tried
@@ -36,6 +36,10 @@ RECORDING_GAP = 5 * 60  # seconds between the times in two file names from which
 # a class needs at least 3 videos and 3 groups: for training, validation and test
 LEAST = 3
 LEAST_OF_FOLDS = 2  # groups of a class that cross-validation needs
+UNKNOWN = (
+    "Neither a column nor every file name says which videos were recorded together. If some were, accuracy will look "
+    "too high and its interval, which counts videos, too narrow: name them in a table's column and give --group COLUMN."
+)
 
 
 class Groups(NamedTuple):
@@ -47,6 +51,7 @@ class Groups(NamedTuple):
     names: Sequence[str] | None  # group of each video, to be kept in one split; None to divide videos one by one
     reason: str
     draws: Sequence[str] | None = None  # draw of each video, for intervals; None if unknown, or if each video is one
+    if_mixed: str = ""  # explanation if the splits that the user gave have groups in both training and test
 
 
 def find_groups(videos: Sequence[OwnVideo], column: str | None = None, least: int = LEAST) -> Groups:
@@ -70,20 +75,14 @@ def find_groups(videos: Sequence[OwnVideo], column: str | None = None, least: in
             continue
         poor_class = _class_with_few_groups(videos, sign.names, least)
         if poor_class is None and len(set(sign.names)) < len(videos):
-            return Groups(sign.names, f"{warning}{_kept_together(sign)}", sign.names)
+            return _whole(sign, warning)
         if poor_class is not None and sign.is_likely and not warning:
-            fault = f"class {poor_class!r} has fewer than {least} groups {sign.how}"
-            warning = f"Videos recorded together are not kept together: {fault}. "
-            warning += "So the model is tested on recordings that it knows, and its accuracy will look too high. "
+            warning = _not_together(f"class {poor_class!r} has fewer than {least} groups {sign.how}")
             if len(set(sign.names)) > 1:
                 too_large = sign.names
     if warning:
         return Groups(None, warning, too_large)
-
-    unknown = "Neither a column nor every file name says which videos were recorded together."
-    looks = "accuracy will look too high and its interval, which counts videos, too narrow"
-    advice = "name them in a table's column and give --group COLUMN"
-    return Groups(None, f"{unknown} If some were, {looks}: {advice}.")
+    return Groups(None, UNKNOWN)
 
 
 def _groups_of_column(videos: Sequence[OwnVideo], column: str, least: int) -> Groups:
@@ -96,7 +95,7 @@ def _groups_of_column(videos: Sequence[OwnVideo], column: str, least: int) -> Gr
     poor_class = _class_with_few_groups(videos, sign.names, least)
     if poor_class is not None:
         raise UserError(f"--group {column}: class {poor_class!r} has fewer than {least} groups, too few for a test")
-    return Groups(sign.names, _kept_together(sign), sign.names)
+    return _whole(sign)
 
 
 def _class_with_few_groups(videos: Sequence[OwnVideo], names: Sequence[str], least: int) -> str | None:
@@ -104,6 +103,20 @@ def _class_with_few_groups(videos: Sequence[OwnVideo], names: Sequence[str], lea
     pairs = {*zip(labels_of(videos), names, strict=True)}
     rare = rare_labels((label for label, _ in pairs), least)
     return next(iter(rare), None)
+
+
+def _whole(sign: "GroupSign", warning: str = "") -> Groups:
+    """Return groups that are kept in one split each; a ``warning`` about a more certain sign comes first."""
+    mixed = UNKNOWN
+    if sign.is_likely:
+        mixed = _not_together(f"the given splits have groups in both training and test, {sign.how}")
+    return Groups(sign.names, f"{warning}{_kept_together(sign)}", sign.names, f"{warning}{mixed}")
+
+
+def _not_together(fault: str) -> str:
+    """Warn that recordings are divided, and why."""
+    warning = f"Videos recorded together are not kept together: {fault}. "
+    return warning + "So the model is tested on recordings that it knows, and its accuracy will look too high. "
 
 
 def _kept_together(sign: "GroupSign") -> str:
@@ -153,7 +166,17 @@ def with_copies(groups: Groups, contents: Sequence[str]) -> Groups:
     names = _joined_by_content(groups.names, contents)
     draws = names if groups.draws is None else _joined_by_content(groups.draws, contents)
     line = f" {plural(copies, 'video')} with the bytes of another stay with it."
-    return Groups(names, groups.reason + line, draws)
+    return groups._replace(names=names, reason=groups.reason + line, draws=draws)
+
+
+def explanation(groups: Groups, videos: Sequence[OwnVideo]) -> str:
+    """Return the reason of groups after the videos were divided: given splits may mix what is to be kept together."""
+    if groups.names is None:
+        return groups.reason
+
+    pairs = {*zip(groups.names, splits_of(videos), strict=True)}
+    is_mixed = any((name, "train") in pairs and (name, "test") in pairs for name in groups.names)
+    return groups.if_mixed if is_mixed else groups.reason
 
 
 def _joined_by_content(names: Sequence[str] | None, contents: Sequence[str]) -> list[str]:

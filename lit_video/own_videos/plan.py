@@ -221,7 +221,7 @@ def divide(inspected: Inspected, *, group: str | None, folds: bool) -> Division:
 
     recorded = groups.with_copies(groups.find_groups(videos, group, least), contents)
     divided, how = split(videos, recorded.names)
-    notes = [how, recorded.reason, *limits(divided, recorded.draws)]
+    notes = [how, groups.explanation(recorded, divided), *limits(divided, recorded.draws)]
     return Division(divided, recorded.draws, is_folded, notes)
 
 

@@ -1,5 +1,7 @@
 """Test that a plan says which of the user's videos are one draw, and that tests and folds on its table know it."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,8 @@ from lit_video.datamodules.drawing import encode
 from lit_video.datamodules.inspection import open_dataset
 from lit_video.datamodules.manifest import MANIFEST
 from lit_video.own_videos.experiment import Asked, write_experiment
-from lit_video.own_videos.finding import find_own_videos
-from lit_video.own_videos.plan import Plan, divide, inspect
+from lit_video.own_videos.finding import OwnVideo, find_own_videos
+from lit_video.own_videos.plan import Inspected, Plan, divide, inspect
 from lit_video.runs.predictions import save_logits
 from lit_video.training.folds import draws_of_folds
 from lit_video.utils.yaml_files import read_yaml
@@ -71,6 +73,27 @@ def test_the_users_word_decides_what_a_draw_is(group, clips, tmp_path):
         content = planned(clips, tmp_path, group="room", folds=True)
         content["data"]["init_args"]["test_values"] = content["data"]["init_args"]["train_values"]
         assert open_dataset(content).draws("test").count == 2
+
+
+@pytest.mark.parametrize("how", ["column", "column of the user", "names"])
+@pytest.mark.parametrize("persons_tested", [(4, 5), (0, 4)])
+def test_given_splits_that_mix_groups_are_not_said_to_keep_them_together(persons_tested, how, tmp_path, monkeypatch):
+    """Persons 0 to 3 train; the test has persons 4 and 5, or persons 0 and 4."""
+    monkeypatch.setattr("lit_video.own_videos.plan.copies", lambda paths: {})
+    videos = []
+    persons = {"train": (0, 1, 2, 3), "test": persons_tested}
+    for split, label, clip in product(persons, "ab", range(5)):
+        for person in persons[split]:
+            name = f"p{person:02d}" if how == "names" else f"IMG{person}"
+            columns = {} if how == "names" else {"person": f"p{person}"}
+            videos.append(OwnVideo(f"{label}/{split}/{name}_{clip}.mp4", label, split, columns=columns))
+
+    inspected = Inspected(tmp_path, videos, {}, [], [])
+    divided = divide(inspected, group="person" if how == "column of the user" else None, folds=True)
+    text = " ".join(divided.notes)
+    is_mixed = 0 in persons_tested
+    assert ("together stay together" in text or "are kept together" in text) == (not is_mixed)
+    assert ("not kept together" in text and "training and test" in text) == (is_mixed and how != "names")
 
 
 @pytest.mark.parametrize("whole", [True, False])
