@@ -21,6 +21,7 @@ FEW_TO_DIVIDE = 150  # with fewer videos, a third is for the test, and none for 
 PARTS_OF_FEW = 3
 FEW_FOR_FOLDS = 300  # with fewer videos finetune cross-validates
 FEW_TO_TRAIN = FEW_FOR_FOLDS * (PARTS - 1) // PARTS  # with fewer training videos all train, as in a fold
+ONE_GROUP = "all that train are one group, so none choose between checkpoints, and the last one is tested"
 FOLD = "fold"  # beginning of a fold's name, before its number
 TRIES = 50
 EVEN_ENOUGH = 0.02  # unevenness per part and class that ends the search for an even division, see _unevenness
@@ -68,20 +69,29 @@ def assign_splits(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> t
         most_even, *_ = _parts(videos, groups, parts, among=training)
         splits[most_even] = split
 
+    def is_one_group() -> bool:
+        """Return whether all training videos were recorded together, so that none can choose between checkpoints."""
+        return groups is not None and len({*np.array(groups)[splits == "train"]}) == 1
+
     how = "as given"
     if not given_splits and len(videos) < FEW_TO_DIVIDE:
         take("test", PARTS_OF_FEW)
         how = "chosen at random; too few to choose between checkpoints, so the last one is tested"
     elif not given_splits:
         take("test")
-        take("val")
         how = "chosen at random"
+        if is_one_group():
+            how += f"; {ONE_GROUP}"
+        else:
+            take("val")
     elif len(given_splits) == 1:
         splits[splits == "val"] = "test"
         test = "test" if "test" in given_splits else "validation"
         how = f"the given {test} videos are tested"
         if np.count_nonzero(splits == "train") < FEW_TO_TRAIN:
             how += "; too few train to choose between checkpoints, so the last one is tested"
+        elif is_one_group():
+            how += f"; {ONE_GROUP}"
         else:
             take("val")
             how += "; some training videos choose the checkpoint"
@@ -132,6 +142,8 @@ def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, most: int, 
     largest_class = np.unique(labels, return_counts=True)[1].max()
     if largest_class < 2:
         raise UserError("every class has one video to train and to validate; add videos to train/")
+    if len({*own_groups}) < 2:
+        raise UserError("all videos are one group, recorded together or copies, and cannot be divided; add others")
     number = max(2, min(most, len({*own_groups}), largest_class))
 
     best: list[Indices] = []

@@ -221,6 +221,23 @@ def test_few_training_videos_beside_given_test_videos_all_train(test, number, va
     assert counts["train"] + counts["val"] == number and counts["test"] == 10
 
 
+@pytest.mark.parametrize(("persons", "validates"), [(1, False), (2, True)])
+def test_videos_of_one_person_beside_a_given_test_of_others_all_train(persons, validates):
+    videos = [OwnVideo(f"{i}.mp4", "ab"[i // 2 % 2], "train") for i in range(240)]
+    videos += [OwnVideo(f"t{i}.mp4", "ab"[i % 2], "test") for i in range(10)]
+    groups = [f"p{i % persons}" for i in range(240)] + [f"t{i % 3}" for i in range(10)]
+    divided, how = assign_splits(videos, groups)
+    counts = Counter(video.split for video in divided)
+    assert ("val" in counts) == validates == ("one group" not in how)
+    assert counts["train"] + counts["val"] == 240
+
+
+@pytest.mark.parametrize("divide", [assign_splits, folds])
+def test_videos_that_are_one_group_by_copies_cannot_be_divided(divide):
+    with pytest.raises(UserError, match="one group"):
+        divide(named((label, str(i)) for label in "ab" for i in range(100)), ["x"] * 200)
+
+
 @pytest.mark.parametrize("number", [40, 200])
 def test_training_videos_alone_are_divided_as_if_no_split_were_given(number):
     """Divide them, or the test videos would choose the checkpoint."""
