@@ -35,6 +35,14 @@ def end_at_index(path, later):
     path.write_bytes(content[: content.index(b"idx1") + later])
 
 
+def zeros_for_data(path, **how):
+    """Write a video whose data are zeros, like a download that was allocated and never filled."""
+    write(path, container=FASTSTART, **how)
+    content = path.read_bytes()
+    data = content.index(b"mdat") + 4
+    path.write_bytes(content[:data] + bytes(len(content) - data))
+
+
 def no_permission(path):
     write(path)
     path.chmod(0)
@@ -106,6 +114,8 @@ BAD_FILES = {
     "no_index.avi": BadFile(lambda p: end_at_index(p, 0), num_frames=30),
     "half_an_index.avi": BadFile(lambda p: end_at_index(p, 99), num_frames=30),
     "cut_in_its_last_frame.avi": BadFile(lambda p: end_at_index(p, -9), reason="marks packets as corrupt"),
+    "zeros.mp4": BadFile(zeros_for_data, reason="no frame can be decoded"),
+    "zeros_hevc.mp4": BadFile(lambda p: zeros_for_data(p, **KINDS["hevc.mp4"]), reason="missing from the stream"),
     "zero_bytes.mp4": BadFile(lambda p: p.write_bytes(b""), reason="Invalid data"),
     "text.mp4": BadFile(lambda p: p.write_text("no video\n" * 100), reason="Invalid data"),
     "text.txt": BadFile(lambda p: p.write_text("no video\n" * 100), reason="no video: a playlist, a text"),

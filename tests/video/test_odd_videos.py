@@ -160,3 +160,12 @@ def test_a_name_is_no_address_and_no_pattern(made, tmp_path, monkeypatch, name):
     assert probe(Path(name), name, every_frame=True).status == "ok"
     with pytest.raises(DecodeError, match="No such file"):
         decode(Path(f"{name}.mkv"), [0])
+
+
+@pytest.mark.parametrize("ending", [".avi", ".mp4"])
+def test_metadata_in_another_encoding_than_utf_8_do_no_harm(made, tmp_path, ending):
+    path = tmp_path / f"old{ending}"
+    content = made(ending, num_frames=3, comment="Cafe XXX").read_bytes()
+    path.write_bytes(content.replace(b"XXX", b"\xe9\xe8\xe0"))
+    assert verdicts(path) == ["ok", "ok"]
+    assert len(decode(path, [0, 2])) == 2

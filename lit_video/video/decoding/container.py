@@ -42,7 +42,8 @@ def open_video(path: Path) -> InputContainer:
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe could block for ever
         raise OSError(0, "neither a file nor a folder")
     try:
-        return av.open(f"file:{path}", container_options=_OPTIONS)
+        # old files have metadata in other encodings than UTF-8
+        return av.open(f"file:{path}", container_options=_OPTIONS, metadata_errors="replace")
     except av.ArgumentError as error:  # FFmpeg's answer to a format outside the list
         raise av.InvalidDataError(0, NO_VIDEO) from error
 

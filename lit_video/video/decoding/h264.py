@@ -53,7 +53,7 @@ def turns_pictures(packet: bytes, codec: str) -> bool:
         return False
 
     type_of_messages, start = _MESSAGES[codec]
-    for unit in _units_of_packet(packet):
+    for unit in filter(None, _units_of_packet(packet)):  # zeros in place of data give empty units
         unit_type = unit[0] & 31 if codec == "h264" else unit[0] >> 1 & 63
         if unit_type == type_of_messages and ORIENTATION in _message_types(unit[start:]):
             return True
