@@ -230,6 +230,15 @@ def test_what_is_too_few_to_show_the_margin_with_80_percent_power_is_said(claims
     assert found.judged.few in found.power
 
 
+@pytest.mark.parametrize("text", [NOT_WORSE_AC, EQUAL_AC])
+def test_rows_without_a_difference_on_few_videos_are_not_shown_to_be_alike(claims, text):
+    (claim,) = claims(text)
+    for videos, expected in ((14, "too few to tell"), (1000, "supported")):
+        (verdict,) = judged_at([claim], {"own": runs(a=hits(1.0, videos=videos), c=hits(1.0, videos=videos))})
+        assert verdict.judgement == expected
+        assert verdict.judged.detectable > 0.3
+
+
 def test_a_margin_that_80_percent_power_shows_leaves_a_claim_undecided_not_untested(claims):
     """Half of an interval below the margin is not enough: a difference of that size is shown in half of repeats."""
     (claim,) = claims(EQUAL_AC.replace("1.0", "3.0"))

@@ -8,6 +8,7 @@ from lit_video.runs.predictions import Draws
 from lit_video.tables.agreement import agreement_of, row_pairs
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import (
+    LEVEL,
     Interval,
     accuracy_interval,
     detectable,
@@ -282,6 +283,26 @@ def test_pairing_narrows_the_interval_of_rows_that_fail_on_the_same_videos():
     near, far = paired_difference([first], [alike]), paired_difference([first], [apart])
     assert near.value == pytest.approx(far.value)
     assert near.high - near.low < 0.3 * (far.high - far.low)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("videos", [14, 40, 364])
+def test_rows_that_differ_in_few_videos_are_not_certain_to_be_alike(videos, number):
+    right = np.ones(videos, bool)
+    other = np.arange(videos) >= number
+    interval = paired_difference([right] * 3, [other] * 3)
+    reach = 100 * 3.84 / (videos + 3.84)
+    assert interval.high - interval.value == pytest.approx(reach, rel=0.001)
+    assert interval.value - interval.low == pytest.approx(reach, rel=0.001)
+    assert (interval.above(-2) <= LEVEL) == (interval.low > -2) == (videos == 364)
+    assert detectable(interval) > reach
+
+
+def test_rows_that_are_alike_in_few_persons_are_less_certain_than_in_as_many_videos():
+    right = [np.ones(40, bool)]
+    persons = paired_difference(right, right, groups=np.arange(40) % 4)
+    assert persons.high == pytest.approx(100 * 3.84 / (4 + 3.84), rel=0.001)
+    assert persons.high > paired_difference(right, right).high
 
 
 def test_rows_tested_on_other_videos_cannot_be_paired():

@@ -2,14 +2,8 @@
 
 from lit_video.tables.statistics.calibration import calibration_error
 from lit_video.tables.statistics.few_differ import cautious_difference
-from lit_video.tables.statistics.intervals import (
-    CONFIDENCE,
-    LEVEL,
-    Hits,
-    Interval,
-    paired_difference,
-    spread_interval,
-)
+from lit_video.tables.statistics.intervals import Hits, Interval, paired_difference, spread_interval
+from lit_video.tables.statistics.levels import CONFIDENCE, LEVEL
 from lit_video.tables.statistics.multiplicity import holm, holm_adjusted
 from lit_video.tables.statistics.power import POWER, detectable
 from lit_video.tables.statistics.ranks import kendall_tau

@@ -31,6 +31,12 @@ def video_weights(clusters: NDArray[np.intp]) -> NDArray[np.float64]:
     return weights
 
 
+def effective_draws(clusters: NDArray[np.intp], weights: NDArray[np.float64]) -> float:
+    """Return the effective number of clusters of different weights (Kish, 1965)."""
+    shares = np.bincount(clusters, weights)
+    return 1 / float(np.square(shares).sum())
+
+
 def squared_error(values: NDArray[np.float64], clusters: NDArray[np.intp], weights: NDArray[np.float64]) -> float:
     """Return the squared standard error of a weighted mean over clustered videos.
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.tables.statistics.clusters import cluster_numbers, video_weights
+from lit_video.tables.statistics.clusters import cluster_numbers, effective_draws, video_weights
 from lit_video.tables.statistics.intervals import Hits, Interval, paired_difference
 from lit_video.tables.statistics.wilson import wilson
 
@@ -13,10 +13,11 @@ from lit_video.tables.statistics.wilson import wilson
 def cautious_difference(first: Hits, second: Hits, *, groups: NDArray[np.generic] | None = None) -> Interval:
     """Return the accuracy of one test minus another's, on the same videos, with an interval for few videos.
 
-    If no video differs, :func:`~lit_video.tables.statistics.intervals.paired_difference` has an interval of no width.
-    So this interval is widened to contain a second one, from the shares of draws that are lost and gained (Wilson,
-    1927; combined as in Newcombe, Statistics in Medicine 17, 1998, 873-890). If none of ``n`` draws differs, the second
-    reaches 3.8 / (``n`` + 3.8): 14 videos without a difference still allow a loss of 21 points.
+    If few videos differ, lost and gained ones are seldom equally many, but the interval of
+    :func:`~lit_video.tables.statistics.intervals.paired_difference` is symmetric. So it is widened to contain a second
+    one, from the shares of draws that are lost and gained (Wilson, 1927; combined as in Newcombe, Statistics in
+    Medicine 17, 1998, 873-890). If none of ``n`` draws differs, both reach 3.8 / (``n`` + 3.8): 14 videos without a
+    difference still allow a loss of 21 points.
 
     The arguments are those of :func:`~lit_video.tables.statistics.intervals.paired_difference`.
     """
@@ -25,8 +26,7 @@ def cautious_difference(first: Hits, second: Hits, *, groups: NDArray[np.generic
     clusters = cluster_numbers(groups, len(difference))
     weights = video_weights(clusters)
     of_draws = np.bincount(clusters, weights * difference)
-    share_of_draw = np.bincount(clusters, weights)
-    draws = 1 / float(np.square(share_of_draw).sum())  # effective number of draws of different sizes (Kish, 1965)
+    draws = effective_draws(clusters, weights)
 
     lost = float(of_draws.clip(min=0).sum())
     gained = float((-of_draws).clip(min=0).sum())

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lit_video.tables.statistics.intervals import LEVEL
+from lit_video.tables.statistics.levels import LEVEL
 
 
 def holm_adjusted(chances: Sequence[float]) -> list[float]:

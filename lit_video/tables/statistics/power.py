@@ -2,7 +2,8 @@
 
 import math
 
-from lit_video.tables.statistics.intervals import LEVEL, Interval
+from lit_video.tables.statistics.intervals import Interval
+from lit_video.tables.statistics.levels import LEVEL
 
 POWER = 0.8  # chance of showing a difference that is there (Cohen, Statistical Power Analysis, 1988)
 

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS, cluster_numbers, squared_error
-from lit_video.tables.statistics.intervals import CONFIDENCE, Interval
+from lit_video.tables.statistics.intervals import Interval
+from lit_video.tables.statistics.levels import CONFIDENCE
 from lit_video.tables.statistics.wilson import wilson
 
 

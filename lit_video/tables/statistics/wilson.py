@@ -2,7 +2,7 @@
 
 import math
 
-from lit_video.tables.statistics.intervals import CONFIDENCE
+from lit_video.tables.statistics.levels import CONFIDENCE
 
 
 def wilson(share: float, count: float) -> tuple[float, float]:
