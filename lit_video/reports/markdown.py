@@ -116,8 +116,8 @@ def _rules(experiments: Path) -> str:
     if rules.changes:
         lines = ["Later changes:", ""]
         for change in rules.changes:
-            files = ", ".join(f"`{file}`" for file in change.files)
-            lines.append(f"- {change.date}, {files}, from stage {change.stage} on: {change.what}; {change.why}")
+            files = "".join(f", `{file}`" for file in change.files)
+            lines.append(f"- {change.date}{files}, from stage {change.stage} on: {change.what}; {change.why}")
 
     return str(
         TEXTS["rules"].format(

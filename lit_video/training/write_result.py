@@ -25,9 +25,7 @@ from lit_video.video.trained_on import seen
 _logger = logging.getLogger(__name__)
 
 
-def write_result(
-    cli: RunCLI, trained: Trained, metrics: dict[str, float], *, history: History, digest: str
-) -> None:
+def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, history: History, digest: str) -> None:
     """Close the W&B run and write the result into ``run.json``; its times and steps do not count the tests.
 
     ``digest`` is that of what was asked for when the training began, see :func:`lit_video.training.finished.asked`.
