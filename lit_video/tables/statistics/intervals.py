@@ -72,8 +72,8 @@ def paired_difference(
     """Return the accuracy of one row minus another's, with an interval over test videos and seeds.
 
     The squared error is a sum of parts: that of the differences over videos, see ``_error_of_videos``, and for each row
-    the variance over seeds divided by the number of seeds. Degrees of freedom are by Welch-Satterthwaite (Welch, 1947). The sum counts the
-    interaction of videos and seeds twice, so fewer than 5 % of intervals miss the true difference
+    the variance over seeds divided by the number of seeds. Degrees of freedom are by Welch-Satterthwaite (Welch, 1947).
+    The sum counts the interaction of videos and seeds twice, so fewer than 5 % of intervals miss the true difference
     (``tests/tables/test_statistics.py``). With one seed the interval holds for these two trained models only.
 
     Args:
