@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from lit_video.attention import Attention, Bottleneck, Grid, Joint
-from lit_video.network.block import MLP
+from lit_video.network.block import MLP, Layer
 from lit_video.network.positions import resize_time
 from lit_video.network.style import FLAX_STYLE, init_flax
 from lit_video.network.transformer import VideoTransformer, all_tokens, frame_means
@@ -82,7 +83,7 @@ class AttentiveProbe(LinearHead):
 
 
 def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None:
-    """Replace a network's classifier by an attentive probe over all tokens, or over the frames' mean tokens."""
+    """Replace a network's classifier by an attentive probe over all tokens, or over the frames' mean patches."""
     if classes is None or not isinstance(network, VideoTransformer):
         raise ValueError(f"probe is {probe}, but the network has no tokens, or num_classes is missing")
 
@@ -90,7 +91,12 @@ def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None
     if own:
         raise ValueError(f"probe is {probe}, but the network has a {own[0]} of your own: give one of them")
 
-    network.readout = frame_means if probe == "frames" else all_tokens
+    if probe == "frames":
+        if any(isinstance(block, Layer) and not block.keeps_patches for block in network.blocks):
+            raise ValueError("probe is frames, but the network's tokens are latents of no frame: give attentive")
+        network.readout = partial(frame_means, num_prefix_tokens=network.embed.num_prefix_tokens)
+    else:
+        network.readout = all_tokens
     network.aggregate = AttentiveProbe(
         network.size.embed_dim,
         outputs(classes),

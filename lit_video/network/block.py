@@ -42,6 +42,7 @@ class Layer(nn.Module):
     """Base of encoder layers, which keep their activations in training or recompute them in the backward pass."""
 
     checkpointing: Checkpointing = "none"
+    keeps_patches = True  # its output has the tokens of its input, patches last
 
     def keep(self, part: Checkpointing, function: Callable[..., Tensor], *args: Any) -> Tensor:
         """Call a function; keep only its arguments if ``checkpointing`` is ``part`` (arXiv:1604.06174)."""

@@ -24,6 +24,8 @@ class Latents(Layer):
     Source: Perceiver, arXiv:2103.03206, section 3.1 (weights are not shared between reads).
     """
 
+    keeps_patches = False
+
     def __init__(self, size: ViTSize, num_latents: int, reads: int = 1, *, drop_path_rate: float = 0.0) -> None:
         super().__init__()
         if reads < 1 or size.depth % reads:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Literal
 
-from einops import rearrange, reduce
+from einops import rearrange
 from torch import Tensor, nn
 
 from lit_video.attention import Grid
@@ -114,10 +114,18 @@ def frame_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
     return norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0])
 
 
-def frame_means(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Return every frame's mean token: ``(b, t * s, d) -> (b, t, d)``; for ViViT's model 2 and for probes."""
-    # class and register tokens of the clip come first
-    return reduce(norm(x)[:, x.shape[1] % grid.t :], "b (t s) d -> b t d", "mean", t=grid.t)
+def frame_means(x: Tensor, grid: Grid, norm: nn.Module, num_prefix_tokens: int = 0) -> Tensor:
+    """Return every frame's mean patch: ``(b, n, d) -> (b, t, d)``; for ViViT's model 2 and for probes.
+
+    Class and register tokens, ``num_prefix_tokens`` of them, lead the clip or each frame, and are left out.
+    """
+    normed = norm(x)
+    in_frame = grid.h * grid.w
+    if x.shape[1] == grid.t * (num_prefix_tokens + in_frame):
+        frames = rearrange(normed, "b (t m) d -> b t m d", t=grid.t)[:, :, num_prefix_tokens:]
+    else:
+        frames = rearrange(normed[:, num_prefix_tokens:], "b (t s) d -> b t s d", t=grid.t, s=in_frame)
+    return frames.mean(2)
 
 
 def mean_frame_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:

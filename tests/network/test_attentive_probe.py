@@ -3,8 +3,10 @@
 import pytest
 import torch
 
-from lit_video.modules import ConvNet, TimeSformer, ViViT, XViT
+from lit_video.attention import Grid
+from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.aggregation import AttentiveProbe
+from lit_video.network.transformer import frame_means
 from lit_video.network.vit import ViTSize
 from lit_video.weights.loading import load_pretrained
 from tests.attention.scheme_cases import randomised
@@ -83,3 +85,27 @@ def test_weights_of_another_classifier_leave_the_probe_fresh_in_training():
 def test_a_cnn_has_no_tokens():
     with pytest.raises(ValueError, match="has no tokens"):
         ConvNet(5, 8, 64, architecture="slow", width=8, probe="attentive")
+
+
+@pytest.mark.parametrize("frames", [1, 4])
+@pytest.mark.parametrize("prefix", [0, 1, 5])
+def test_means_of_frames_are_of_their_patches_alone(frames, prefix):
+    grid = Grid(frames, 2, 3)
+    patches = torch.arange(float(frames)).view(-1, 1).expand(-1, 6)
+    of_clip = torch.cat([torch.full((prefix,), -100.0), patches.flatten()])
+    of_frames = torch.cat([torch.full((frames, prefix), -100.0), patches], dim=1).flatten()
+    for tokens in (of_clip, of_frames):
+        means = frame_means(tokens.view(1, -1, 1), grid, torch.nn.Identity(), num_prefix_tokens=prefix)
+        assert means.flatten().tolist() == list(range(frames))
+
+
+@pytest.mark.parametrize("kind", [XViT, TimeSformer])
+def test_a_probe_of_frames_leaves_prefix_tokens_out(kind):
+    model = kind(3, **CLIPS, probe="frames")
+    assert model.network.readout.keywords == {"num_prefix_tokens": model.network.embed.num_prefix_tokens}
+    assert model(torch.randn(2, 3, 4, 32, 32)).shape == (2, 3)
+
+
+def test_latents_have_no_frames():
+    with pytest.raises(ValueError, match="latents"):
+        Perceiver(3, **CLIPS, num_latents=8, probe="frames")
