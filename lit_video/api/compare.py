@@ -107,10 +107,11 @@ def compare(
     asked = Asked(
         minutes=None if minutes is None else float(minutes), group=group, weights=weights, schemes=",".join(names)
     )
-    file = plan_experiment(videos, asked, output=output, user_settings=user_settings)
+    plan = plan_experiment(videos, asked, output=output, user_settings=user_settings)
+    file = plan.path
 
     runs = file.with_name("runs")
-    fitted = fit_experiment(file, chosen_seeds, user_settings, jobs=jobs)
+    fitted = fit_experiment(plan, chosen_seeds, user_settings, jobs=jobs)
     read = read_runs(fitted.request.table, runs, overridden=True)
     page = write_report(file)
     row = best_row(read)

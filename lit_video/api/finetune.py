@@ -127,10 +127,11 @@ def finetune(
         frozen=None if frozen is None else ("yes" if frozen else "no"),
         scheme=scheme,
     )
-    file = plan_experiment(videos, asked, output=output, user_settings=user_settings)
+    plan = plan_experiment(videos, asked, output=output, user_settings=user_settings)
+    file = plan.path
 
     table = read_table([file])
-    fit_experiment(file, [seed], user_settings, jobs=jobs, side_by_side=len(table.rows))
+    fit_experiment(plan, [seed], user_settings, jobs=jobs, side_by_side=len(table.rows))
 
     from lit_video.reports.card import model_card
     from lit_video.training.folds import take_tests

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from lit_video.api.arguments import File, existing_path
 from lit_video.api.fit import Fitted, fit
@@ -19,8 +20,17 @@ from lit_video.weights.hub import find_start
 _logger = logging.getLogger(__name__)
 
 
-def plan_experiment(videos: File, asked: Asked, *, output: File | None, user_settings: Sequence[UserSetting]) -> Path:
-    """Plan and write the experiment, unless its file exists; return the path of this YAML file.
+class PlanFile(NamedTuple):
+    """An experiment's YAML file."""
+
+    path: Path
+    is_new: bool  # whether this call wrote it, so that no user has edited it
+
+
+def plan_experiment(
+    videos: File, asked: Asked, *, output: File | None, user_settings: Sequence[UserSetting]
+) -> PlanFile:
+    """Plan and write the experiment, unless its file exists; return this file.
 
     Args:
         videos: folder or table of the videos.
@@ -39,7 +49,7 @@ def plan_experiment(videos: File, asked: Asked, *, output: File | None, user_set
         if news:
             _logger.info(news)
         _logger.info(f"Going on with {file}; to plan anew, delete it.")
-        return file
+        return PlanFile(file, is_new=False)
 
     _refuse_no_videos(place)
     names = asked.schemes if compared else asked.scheme
@@ -75,7 +85,7 @@ def plan_experiment(videos: File, asked: Asked, *, output: File | None, user_set
     command += [setting.flag for setting in user_settings]
     listing = write_experiment(plan(listed, options), file, asked, command=command)
     _logger.info(f"wrote {file} (all settings, with reasons) and {listing}")
-    return file
+    return PlanFile(file, is_new=True)
 
 
 def _refuse_no_videos(place: Path) -> None:
@@ -100,17 +110,23 @@ def _refuse_settings(user_settings: Sequence[UserSetting], rows: TableRows, mode
 
 
 def fit_experiment(
-    file: Path, seeds: Iterable[int], user_settings: Sequence[UserSetting], *, jobs: int | None, side_by_side: int = 1
+    plan: PlanFile,
+    seeds: Iterable[int],
+    user_settings: Sequence[UserSetting],
+    *,
+    jobs: int | None,
+    side_by_side: int = 1,
 ) -> Fitted:
-    """Train and test the experiment's rows; if its settings are wrong, delete the plan, so that the next call makes it.
+    """Train and test the experiment's rows; if its settings are wrong, delete a new plan: the next call makes another.
 
     Args:
-        file: path of the experiment's YAML.
+        plan: the experiment's YAML file.
         seeds: seeds of each row.
         user_settings: settings of every run.
         jobs: number of runs at once; ``None`` for one per core, at most ``side_by_side``.
         side_by_side: number of runs for which the plan has divided the machine.
     """
+    file = plan.path
     runs = file.with_name("runs")
     seeds = list(seeds)
     try:
@@ -126,6 +142,6 @@ def fit_experiment(
         raise
 
     except UserError:
-        if not (runs / file.stem).exists():
+        if plan.is_new and not (runs / file.stem).exists():
             file.unlink()
         raise

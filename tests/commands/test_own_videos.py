@@ -348,6 +348,18 @@ def test_a_setting_that_fails_leaves_no_plan_behind(videos, capsys):
     assert "frames" in capsys.readouterr().err and not (videos.parent / "own/rooms/rooms.yaml").exists()
 
 
+def test_a_mistake_in_an_edited_plan_leaves_the_plan_there(videos, capsys, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("lit_video.api.own_videos.fit", train_nothing)
+        assert main(["finetune", "rooms", "--minutes", "0.01"]) == 1
+    plan = videos.parent / "own/rooms/rooms.yaml"
+    edited = plan.read_text().replace("batch_size:", "batch_siz:")
+    plan.write_text(edited)
+    assert main(["finetune", "rooms", "--minutes", "0.01"]) == 2
+    assert "batch_siz" in capsys.readouterr().err
+    assert plan.read_text() == edited
+
+
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "divided"]], ids=["finetune", "compare"])
 def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, monkeypatch):
     """Refuse another folder of the same name, because both have one default output."""
