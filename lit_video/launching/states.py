@@ -47,9 +47,10 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
         return Observed("not started")
 
     job = status.job
-    if lock_held(folder) or jobs.get(job) == "":
+    has_ended = status.state in ("failed", "stopped")  # its allocation may live on, for other runs
+    if lock_held(folder) or (jobs.get(job) == "" and not has_ended):
         return _running(status)
-    if job in jobs:
+    if jobs.get(job):
         state: RunState = "preempted" if status.state == "preempted" else "queued"
         waits = f"job {job} waits ({jobs[job]})".removesuffix(" (None)")  # Slurm says None until it looks at the job
         return Observed(state, waits, status, active=True)

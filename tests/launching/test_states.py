@@ -58,7 +58,10 @@ LONG_AGO = time.time() - SILENT - 1
         ({"state": "training", "host": "node7", "time": LONG_AGO}, WAITS, "queued", "job 7_0 waits (Resources)"),
         ({"state": "failed", "message": "why"}, {}, "failed", "why"),
         ({"state": "stopped", "message": "why"}, {}, "stopped", "why"),
-        ({"state": "failed", "message": "why"}, RUNS, "running", "starting job 7_0"),
+        ({"state": "failed", "message": "why"}, RUNS, "failed", "why"),
+        ({"state": "stopped", "message": "why"}, RUNS, "stopped", "why"),
+        ({"state": "stopped", "message": "why"}, WAITS, "queued", "job 7_0 waits (Resources)"),
+        ({"state": "preempted"}, RUNS, "running", "starting job 7_0"),
         ({"state": "queued"}, WAITS, "queued", "job 7_0 waits (Resources)"),
         ({"state": "queued"}, {}, "stopped", "job 7_0 is not in Slurm's queue"),
         ({"state": "preempted"}, WAITS, "preempted", "job 7_0 waits (Resources)"),
@@ -69,7 +72,8 @@ def test_what_the_status_and_slurm_say(changes, jobs, state, detail, tmp_path):
     write_status(tmp_path, Status(**changes, job="7_0"))
     observed = observe(tmp_path, jobs)
     assert observed.state == state and detail in observed.detail
-    assert observed.active == (bool(jobs) or state == "running"), "running and waiting runs are not started again"
+    is_waiting = jobs == WAITS
+    assert observed.active == (is_waiting or state == "running"), "running and waiting runs are not started again"
 
 
 def fake_squeue(folder, script, monkeypatch):
