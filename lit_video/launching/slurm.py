@@ -64,7 +64,7 @@ class Resources:
 
     def script(self, runs: Sequence[Run]) -> str:
         """Return the script of a job array: each task executes a run and appends its output to the run's log."""
-        srun = ["srun"]
+        srun = ["srun", "--kill-on-bad-exit=1"]  # other ranks would wait for a rank 0 that refuses the run
         if cores := self.options.get("cpus-per-task"):
             srun.append(f"--cpus-per-task={cores}")  # since Slurm 22.05 srun ignores this option of sbatch
         lines = ["#!/bin/bash", "case $SLURM_ARRAY_TASK_ID in"]

@@ -24,7 +24,7 @@ from lit_video.training.run_end import failures, leave, write_end
 from lit_video.training.stills import start_from_stills
 from lit_video.training.trainer import RunCLI
 from lit_video.training.write_result import write_result
-from lit_video.utils.processes import first_process, started_by_lightning
+from lit_video.utils.processes import first_process
 from lit_video.utils.stop_signals import STATUS, StopSignals
 
 _logger = logging.getLogger(__name__)
@@ -107,11 +107,11 @@ def _to_the_end(run: Run, stops: StopSignals, history: History | None = None) ->
             _train_and_test(run, stops, history)
 
     except Stopped as stop:
-        if history:
-            _logger.info(f"{run.label}: {stop}")
-            leave(run.folder, stop.status, str(stop), step=stop.step, steps=stop.steps)
-        if not started_by_lightning():  # Lightning kills rank 0 if another rank fails
-            raise RunStopped(f"{run.label}: {stop}", stop.status) from stop
+        if history is None:  # whoever started the ranks kills rank 0, which is still writing, if another rank fails
+            return
+        _logger.info(f"{run.label}: {stop}")
+        leave(run.folder, stop.status, str(stop), step=stop.step, steps=stop.steps)
+        raise RunStopped(f"{run.label}: {stop}", stop.status) from stop
 
     except BaseException as error:
         if history:

@@ -77,9 +77,12 @@ def test_each_task_of_an_array_executes_a_run_that_is_left(submitted, tiny, slur
     executed = set()
     for task in range(3):
         words = words_of_task(script, task)
-        assert words[:5] == ["--cpus-per-task=5", sys.executable, "-m", "lit_video", "fit"]
+        options = words[: words.index(sys.executable)]
+        assert options == ["--kill-on-bad-exit=1", "--cpus-per-task=5"]
+        command = words[len(options) :]
+        assert command[:4] == [sys.executable, "-m", "lit_video", "fit"]
 
-        request = parse_request(words[5:])
+        request = parse_request(command[4:])
         assert request.single and request.folder == runs
         assert request.user_settings == read_flags([*tiny, "--trainer.devices=4", "--trainer.num_nodes=2"])
         executed.add((request.rows[0].name, request.seeds[0]))

@@ -2,12 +2,18 @@
 
 import errno
 import fcntl
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from lit_video.errors import RunFailed, UserError
+from lit_video.engine.checkpoints import Stopped
+from lit_video.errors import RunFailed, RunStopped, UserError
+from lit_video.runs.history import History
+from lit_video.runs.identity import Identity
 from lit_video.runs.lock import owned
+from lit_video.runs.status import read_status
+from lit_video.training import run as run_module
 from lit_video.training.run_end import failures
 
 MEMORY = "out of memory; give a smaller --data.batch_size"
@@ -45,3 +51,18 @@ def test_a_disk_without_locks_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(fcntl, "flock", flock)
     with pytest.raises(UserError, match=r"--runs: .* \(No locks available\)"), owned(tmp_path, "x"):
         pass
+
+
+def test_of_several_processes_the_first_alone_has_the_exit_status_of_a_stop(tmp_path, monkeypatch):
+    def stop(*_):
+        raise Stopped("SIGUSR1", 3, 8)
+
+    monkeypatch.setattr(run_module, "_train_and_test", stop)
+    run = SimpleNamespace(label="r", folder=tmp_path)
+    run_module._to_the_end(run, None)
+    assert read_status(tmp_path) is None
+
+    with pytest.raises(RunStopped) as stopped:
+        run_module._to_the_end(run, None, History(Identity({})))
+    assert stopped.value.status == 75
+    assert read_status(tmp_path).state == "preempted"
