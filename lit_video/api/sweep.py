@@ -71,7 +71,7 @@ def sweep(
     Raises:
         UserError: an argument, a file or a row is wrong.
         RunFailed: a run here ended without a result.
-        RunStopped: a signal stopped the runs here.
+        RunStopped: a signal or a time limit stopped runs here at checkpoints.
     """
     refuse_below("jobs", jobs, 1)
     refuse_below("gpus-per-run", gpus_per_run, 1)

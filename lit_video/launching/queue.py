@@ -112,6 +112,7 @@ class Queue:
     say: Callable[[str], None]
     jobs: Mapping[str, str] = field(default_factory=dict)  # Slurm's queue, see launching.states.jobs_of
     missing: list[Run] = field(default_factory=list)  # runs without a result: failed, or run by another process
+    at_checkpoint: list[Run] = field(default_factory=list)  # runs that a time limit or a signal of their own stopped
     stop: signal.Signals | None = None  # signal that stopped the queue
     _waiting: list[Run] = field(default_factory=list)
     _running: list[Attempt] = field(default_factory=list)
@@ -179,6 +180,9 @@ class Queue:
             self.say(f"{run.name}: done")
         elif self.stop:
             self.say(f"{run.name}: stopped")
+        elif status == PREEMPTED:
+            self.at_checkpoint.append(run)
+            self.say(f"{run.name}: stopped at a checkpoint: {reason(attempt)}")
         elif status == MISTAKE and lock_held(run.folder):  # another process started the run first
             self.leave(run, observe(run.folder, {}).detail)
         else:
@@ -214,7 +218,7 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], *, reuse:
     Raises:
         UserError: a run cannot start as it is asked for; nothing was started.
         RunFailed: some runs have no result.
-        RunStopped: a signal stopped the runs.
+        RunStopped: a signal or a time limit stopped runs at checkpoints, and no other run failed.
     """
     if reuse and len(slots) > 1:
         raise UserError("--reuse: a row takes what a finished row has trained, so one runs at a time; give --jobs 1")
@@ -233,17 +237,22 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], *, reuse:
     _logger.info(counts(observed_runs(runs, {})))
 
     if queue.stop:
-        end = f"stopped by {queue.stop.name}"
-        requeued = requeue() if STATUS[queue.stop] == PREEMPTED else ""
-        if requeued:
-            end += f"; {requeued}"
-        end += f"; {AGAIN}"
-        _logger.log(ASIDE, f"{command}: {end}")
-        raise RunStopped(f"{command}: {end}", STATUS[queue.stop])
+        raise _stopped(f"{command}: stopped by {queue.stop.name}", STATUS[queue.stop])
 
     missing = [run for run in queue.missing if observe(run.folder, {}).state != "done"]
     if missing:
-        raise RunFailed(f"{command}: {len(missing)} runs have no result; {AGAIN}")
+        raise RunFailed(f"{command}: {len(missing) + len(queue.at_checkpoint)} runs have no result; {AGAIN}")
+    if queue.at_checkpoint:
+        stopped = plural(len(queue.at_checkpoint), "run")
+        raise _stopped(f"{command}: {stopped} stopped at a checkpoint", PREEMPTED)
+
+
+def _stopped(line: str, status: int) -> RunStopped:
+    """Requeue a preempted Slurm job, tell the user, and return the error with which the command ends."""
+    requeued = requeue() if status == PREEMPTED else ""
+    end = "; ".join(filter(None, (line, requeued, AGAIN)))
+    _logger.log(ASIDE, end)
+    return RunStopped(end, status)
 
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:

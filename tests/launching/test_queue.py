@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 from filelock import FileLock
 
-from lit_video.errors import UserError
-from lit_video.launching.queue import HERE, Queue, slots
+from lit_video.errors import RunFailed, RunStopped, UserError
+from lit_video.launching import queue as queue_module
+from lit_video.launching.queue import HERE, Queue, run_here, slots
 from lit_video.runs.record import Status
 from lit_video.runs.status import read_status, write_status
 
@@ -56,6 +57,30 @@ def test_the_reason_that_a_run_wrote_itself_is_kept(script):
     _, lines = work(run)
     assert lines[-1].startswith("run: FAILED: no memory")
     assert read_status(run.folder).step == 3
+
+
+@pytest.fixture
+def run_all(monkeypatch):
+    """Function that runs scripts as ``sweep`` does, without looking for their results."""
+
+    def run(*runs):
+        monkeypatch.setattr(queue_module, "unfinished", list)
+        run_here("sweep", runs, [HERE], reuse=False)
+
+    return run
+
+
+def test_a_run_that_a_time_limit_stopped_has_not_failed(script, run_all, capsys):
+    out_of_time, good = script("limited", "echo stopped by max_time; exit 75"), script("good", ":")
+    with pytest.raises(RunStopped) as stopped:
+        run_all(out_of_time, good)
+    assert stopped.value.status == 75
+    printed = capsys.readouterr().out
+    assert "limited: stopped at a checkpoint: stopped by max_time\n" in printed
+    assert "FAILED" not in printed
+
+    with pytest.raises(RunFailed, match="2 runs"):
+        run_all(out_of_time, script("bad", "exit 3"))
 
 
 MEET = "touch here; for i in $(seq 300); do test -e ../{}/here && exit; sleep 0.1; done; exit 1"
