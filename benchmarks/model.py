@@ -70,7 +70,7 @@ def largest_difference(ours: nn.Module, theirs: nn.Module, clip: Tensor) -> floa
     return (a - b).abs().max().item() if a.shape == b.shape else None
 
 
-def products(side: int, dtype: str, device: torch.device) -> None:
+def products(side: int, dtype: str, device: torch.device) -> Callable[[], list[Tensor]]:
     """Return an action of square matrix products, the peak rate of the device in this precision."""
     a, b = (torch.randn(side, side, device=device, dtype=DTYPES[dtype]) for _ in range(2))
     return lambda: [a @ b for _ in range(PRODUCTS)]

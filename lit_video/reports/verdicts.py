@@ -149,7 +149,8 @@ def across(main: Verdict) -> str:
         return f"; {', '.join(apart)} differ: {main.claim.differs or 'no explanation yet'}"
 
     scales = [verdict.scale for verdict in tested if _decided(verdict)]
-    data = {scale.partition("_")[0] for scale in scales}  # embedded_longer has the data of embedded
+    # embedded_longer and embedded+gpu have the data of embedded
+    data = {re.split("[_+-]", scale)[0] for scale in scales}
     return f"; alike at {', '.join(scales)}" if len(data) > 2 else ""
 
 
@@ -196,7 +197,8 @@ def sharing(verdicts: Sequence[Verdict]) -> list[tuple[int, list[int]]]:
 def by_paper(tables: Iterable[Runs], claims: Sequence[Claim]) -> dict[str, dict[str, list[Runs]]]:
     """Group runs by paper, then by table in the paper's order; runs on the paper's data precede runs on other data.
 
-    Papers with claims come first, in the order of the claims; tables without a paper come last, as :data:`OTHERS`.
+    Papers with claims come first, in the order of the claims; tables without a paper come last, as
+    :data:`OTHER_TABLES`.
     """
     with_claims = [claim.source for claim in claims]
     ordered = sorted(tables, key=lambda read: _order(read.table, with_claims))
@@ -209,7 +211,7 @@ def by_paper(tables: Iterable[Runs], claims: Sequence[Claim]) -> dict[str, dict[
 
 
 def paper_of(table: Table) -> str:
-    """Return the name and arXiv number of the paper that printed a table, or :data:`OTHERS`."""
+    """Return the name and arXiv number of the paper that printed a table, or :data:`OTHER_TABLES`."""
     return next(iter(PAPER.findall(table.source)), OTHER_TABLES)
 
 

@@ -146,7 +146,11 @@ def _margin(where: str, entry: Mapping[str, Any], kind: _Kind) -> float:
         raise UserError(f"{where}: {kind} takes no margin")
     if kind != "better" and "margin" not in entry:
         raise UserError(f"{where}: {kind} needs a margin in points")
-    return float(entry.get("margin", 0.0))
+
+    margin = float(entry.get("margin", 0.0))
+    if kind == "spread" and margin <= 0:
+        raise UserError(f"{where}: {kind} needs a margin above 0")
+    return margin
 
 
 def _varies(where: str, entry: Mapping[str, Any], kind: _Kind) -> Sequence[str]:

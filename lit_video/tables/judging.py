@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from lit_video.tables.claims import Claim
 from lit_video.tables.contrasts import run_contrast, uncovered
-from lit_video.tables.statistics import LEVEL, Interval, detectable, holm_adjusted, spread_interval
+from lit_video.tables.statistics import LEVEL, Interval, chances_of_spread, detectable, holm_adjusted
 from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
 from lit_video.tables.summary import TableRuns
 from lit_video.utils.text import plural
@@ -44,7 +44,7 @@ def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
     if every difference is above minus the margin, contradicted if one is below it (non-inferiority, one-sided).
     ``equal``: supported if every difference is within the margin, contradicted if one is outside (equivalence, two
     one-sided tests; Schuirmann, 1987). Each test is one-sided at 2.5 %; p-values of a claim's pairs are corrected for
-    their number (Holm). ``spread``: by the chi-square interval of the standard deviation over seeds.
+    their number (Holm). ``spread``: by chi-square tests of the standard deviation over seeds.
     """
     differences = []
     if claim.kind != "spread":
@@ -56,7 +56,7 @@ def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
         return Judged(judgement, why, differences, learned=learned)
 
     if claim.kind == "spread":
-        return Judged(_spread(claim, runs), few="seeds", learned=learned)
+        return replace(_spread(claim, runs), few="seeds", learned=learned)
     tested = [difference for difference in differences if difference]
     return replace(_by_tests(claim, runs, tested), learned=learned)
 
@@ -118,19 +118,28 @@ def _all_learned(claim: Claim, runs: TableRuns) -> bool | None:
     return all(accuracy >= LEARNED for accuracy in accuracies if accuracy is not None)
 
 
-def _spread(claim: Claim, runs: TableRuns) -> TestedJudgement:
+def _spread(claim: Claim, runs: TableRuns) -> Judged:
     """Judge the standard deviation over seeds of each row."""
-    ends = []
-    for row, _ in claim.pairs:
-        means = runs.row_hits.accuracies(row)
-        if len(means) < 2:
-            return "too few to tell"
-        ends.append(spread_interval(means))
-    if any(low > claim.margin for low, _ in ends):
+    by_row = [runs.row_hits.accuracies(row) for row, _ in claim.pairs]
+    if any(len(means) < 2 for means in by_row):
+        return Judged("too few to tell")
+
+    chances = [chances_of_spread(means, claim.margin) for means in by_row]
+    inside = holm_adjusted([at_least for at_least, _ in chances])
+    outside = holm_adjusted([at_most for _, at_most in chances])
+    return Judged(_decision(inside, outside) or "too few to tell", chance=_chance(inside, outside))
+
+
+def _decision(inside: Sequence[float], outside: Sequence[float]) -> Judgement | None:
+    """Return what tests decide: one pair lies outside of the claim's bounds, or all lie inside; else ``None``."""
+    if min(outside) <= LEVEL:
         return "contradicted"
-    if all(high <= claim.margin for _, high in ends):
-        return "supported"
-    return "too few to tell"
+    return "supported" if max(inside) <= LEVEL else None
+
+
+def _chance(inside: Sequence[float], outside: Sequence[float]) -> float:
+    """Return the p-value of a verdict, whichever side it is on."""
+    return min(min(outside), max(inside))
 
 
 def _by_tests(claim: Claim, runs: TableRuns, differences: Sequence[Interval]) -> Judged:
@@ -140,23 +149,18 @@ def _by_tests(claim: Claim, runs: TableRuns, differences: Sequence[Interval]) ->
     outside = holm_adjusted([min(difference.below(low), difference.above(high)) for difference in differences])
     shown = max(detectable(difference, len(differences)) for difference in differences)
 
-    judgement: Judgement = "undecided"
+    judgement = _decision(inside, outside)
     few = ""
-    if min(outside) <= LEVEL:
-        judgement = "contradicted"
-    elif max(inside) <= LEVEL:
-        judgement = "supported"
-        if claim.kind == "better" and _by_construction(claim, runs):
-            judgement = "supported by construction"
-    else:
+    if judgement == "supported" and claim.kind == "better" and _by_construction(claim, runs):
+        judgement = "supported by construction"
+    if not judgement:
         few = _too_few(runs, max(differences, key=detectable))
-        if claim.margin and shown > claim.margin:
-            judgement = "too few to tell"
+        judgement = "too few to tell" if claim.margin and shown > claim.margin else "undecided"
 
     return Judged(
         judgement,
         differences=differences,
-        chance=min(min(outside), max(inside)),
+        chance=_chance(inside, outside),
         detectable=shown,
         few=few,
     )

@@ -166,6 +166,7 @@ def test_verdicts_are_seldom_wrong_where_the_truth_is_on_the_border(claims, text
         ("{claim: x, table: t, better: [[a, b]], equal: [[a, b]], margin: 1.0}", "better and equal"),
         ("{claim: x, table: t, better: [[a, b]], margin: 1.0}", "margin"),
         ("{claim: x, table: t, equal: [[a, c]]}", "margin"),
+        ("{claim: x, table: t, spread: [a], margin: 0}", "margin"),
         ("{claim: x, table: t, better: []}", "pairs of rows"),
         ("{claim: x, table: t, better: [[a, b]], untestable: {embedded: a, b}}", "untestable"),
         ("{claim: x, table: t, beter: [[a, b]]}", "expected claim"),
@@ -411,6 +412,15 @@ def test_the_spread_of_a_row_is_judged_by_its_own_interval(claims):
     assert judge(claim, runs(b=0.5)).judgement == "not run"
 
 
+def test_a_verdict_on_a_spread_may_hold_after_correction_for_all_claims(claims):
+    (claim,) = claims("{claim: y, section: s, table: t, spread: [a], margin: 2.0}")
+    for step, expected in ((0.0002, "supported"), (0.2, "contradicted")):
+        seeds = hits(*(0.2 + step * i for i in range(5)), seeds=1)
+        (verdict,) = judged_at([claim], {"own": runs(a=seeds)})
+        assert verdict.judgement == expected
+        assert verdict.survives
+
+
 def verdicts(claims, chances):
     """Return a verdict for each true difference of two rows, in points."""
     (claim,) = claims(BETTER_AB)
@@ -503,6 +513,7 @@ DIFFER = "; own and real differ: no explanation yet"
         (BETTER, {"own": YES, "real": YES, "other": YES}, "; alike at own, real, other"),
         (BETTER, {"own": NO, "real": NO, "other": NO}, "; alike at own, real, other"),
         (BETTER, {"own": YES, "own_longer": YES, "real": YES}, ""),  # two data sets only
+        (BETTER, {"own": YES, "real": YES, "real+real_third": YES}, ""),
         (BETTER, {"own": YES, "real": EQUAL, "other": YES}, ""),  # real is undecided
         (BETTER, {"own": YES, "real": NO}, DIFFER),
         (BETTER, {"own": YES, "real": ONE_SEED}, ""),

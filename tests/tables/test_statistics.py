@@ -11,13 +11,13 @@ from lit_video.tables.statistics import (
     LEVEL,
     Interval,
     accuracy_interval,
+    chances_of_spread,
     detectable,
     holm,
     holm_adjusted,
     kendall_tau,
     paired_difference,
     pooled_spread,
-    spread_interval,
 )
 
 
@@ -265,13 +265,13 @@ def test_the_share_of_the_variance_says_whether_seeds_or_videos_are_too_few():
     assert few.seeds_share < 0.5
 
 
-def test_the_interval_of_a_spread_covers_the_true_one():
+def test_tests_of_a_spread_hold_their_level():
     rng = np.random.default_rng(0)
-    covered = 0
-    for _ in range(1000):
-        low, high = spread_interval(0.4 * rng.standard_normal(5))
-        covered += low <= 0.4 <= high
-    assert 0.93 <= covered / 1000 <= 0.97
+    chances = np.array([chances_of_spread(0.4 * rng.standard_normal(5), 0.4) for _ in range(1000)])
+    assert 0.015 <= (chances <= LEVEL).mean() <= 0.035
+    assert chances.sum(1) == pytest.approx(1)
+    at_least, at_most = chances_of_spread([0.0, 2.0, 4.0], 2.0)
+    assert (at_least, at_most) == pytest.approx((1 - np.exp(-1), np.exp(-1)))  # chi-square of two degrees of freedom
 
 
 def test_pairing_narrows_the_interval_of_rows_that_fail_on_the_same_videos():

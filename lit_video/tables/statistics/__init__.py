@@ -2,13 +2,13 @@
 
 from lit_video.tables.statistics.calibration import calibration_error
 from lit_video.tables.statistics.few_differ import cautious_difference
-from lit_video.tables.statistics.intervals import Hits, Interval, paired_difference, spread_interval
+from lit_video.tables.statistics.intervals import Hits, Interval, paired_difference
 from lit_video.tables.statistics.levels import CONFIDENCE, LEVEL
 from lit_video.tables.statistics.multiplicity import holm, holm_adjusted
 from lit_video.tables.statistics.power import POWER, detectable
 from lit_video.tables.statistics.ranks import kendall_tau
 from lit_video.tables.statistics.share import accuracy_interval, chance_of_share
-from lit_video.tables.statistics.spread import Spread, pooled_spread
+from lit_video.tables.statistics.spread import Spread, chances_of_spread, pooled_spread
 
 __all__ = [
     "CONFIDENCE",
@@ -21,11 +21,11 @@ __all__ = [
     "calibration_error",
     "cautious_difference",
     "chance_of_share",
+    "chances_of_spread",
     "detectable",
     "holm",
     "holm_adjusted",
     "kendall_tau",
     "paired_difference",
     "pooled_spread",
-    "spread_interval",
 ]

@@ -71,16 +71,16 @@ def paired_difference(
 ) -> Interval:
     """Return the accuracy of one row minus another's, with an interval over test videos and seeds.
 
-    The squared error is a sum of parts: that of the differences over videos, see ``_error_of_videos``, and for each row
-    the variance over seeds divided by the number of seeds. Degrees of freedom are by Welch-Satterthwaite (Welch, 1947).
-    The sum counts the interaction of videos and seeds twice, so fewer than 5 % of intervals miss the true difference
-    (``tests/tables/test_statistics.py``). With one seed the interval holds for these two trained models only.
-
-    Args:
-        first: hits of one row by seed.
-        second: hits of the other row, on the same videos.
-        groups: cluster of each video, see :mod:`~lit_video.tables.statistics.clusters`; ``None`` if each video is one.
-        pooled: spread over seeds in the whole table, see :func:`~lit_video.tables.statistics.spread.trusted_spread`.
+            The squared error is a sum of parts: that of the differences over videos, see ``_error_of_videos``, and for each row
+        the variance over seeds divided by the number of seeds. Degrees of freedom are by Welch-Satterthwaite (Welch, 1947).
+        The sum counts the interaction of videos and seeds twice, so fewer than 5 % of intervals miss the true difference
+        (``tests/tables/test_statistics.py``). With one seed the interval holds for these two trained models only.
+    
+        Args:
+            first: hits of one row by seed.
+            second: hits of the other row, on the same videos.
+            groups: cluster of each video, see :mod:`~lit_video.tables.statistics.clusters`; ``None`` if each video is one.
+            pooled: spread over seeds in the whole table, see :func:`~lit_video.tables.statistics.spread.trusted_spread`.
     """
     a = np.array(first, np.float64)
     b = np.array(second, np.float64)
@@ -134,17 +134,3 @@ def _welch(value: float, of_videos: tuple[float, int], of_seeds: list[tuple[floa
     half = error * float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
     share = sum(part for part, _ in of_seeds) / variance
     return Interval(value, value - half, value + half, error, freedom, share)
-
-
-def spread_interval(means: Sequence[float]) -> tuple[float, float]:
-    """Return a confidence interval of the standard deviation over seeds, from a row's accuracy by seed (at least two).
-
-    The chi-square interval of a normal variance (for example NIST/SEMATECH e-Handbook, 7.2.3.1).
-    """
-    from scipy.special import chdtri
-
-    freedom = len(means) - 1
-    squares = freedom * float(np.var(means, ddof=1))
-    upper = math.sqrt(squares / float(chdtri(freedom, 1 - LEVEL)))
-    lower = math.sqrt(squares / float(chdtri(freedom, LEVEL)))
-    return lower, upper
