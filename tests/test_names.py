@@ -1,6 +1,7 @@
 """Test that names of the package mean one thing: no two modules define one, and a variable is named for its thing."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from benchmarks.structure import modules_of, names_defined_again
@@ -37,3 +38,30 @@ def test_a_name_is_a_thing_and_not_a_loose_word():
         names = names_given_to_values(ast.parse(path.read_text(encoding="utf-8")))
         loose |= {(place, name) for name in names if name in LOOSE}
     assert loose == STORED
+
+
+def documented(node: ast.FunctionDef | ast.ClassDef) -> set[str]:
+    """Return the arguments that a docstring explains under ``Args:``."""
+    _, _, lines = (ast.get_docstring(node) or "").partition("Args:\n")
+    block = re.match(r"(?: {4}.*\n?|\n)*", lines)
+    return set(re.findall(r"^ {4}\*{0,2}(\w+):", block[0], re.M)) if block else set()
+
+
+def arguments(node: ast.FunctionDef | ast.ClassDef) -> set[str]:
+    """Return the arguments of a function, or the fields and the constructor's and the call's arguments of a class."""
+    if isinstance(node, ast.ClassDef):
+        names = {part.target.id for part in node.body if isinstance(part, ast.AnnAssign)}
+        made = [
+            part for part in node.body if isinstance(part, ast.FunctionDef) and part.name in ("__init__", "__call__")
+        ]
+        return names.union(*map(arguments, made))
+    return {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}
+
+
+def test_every_documented_argument_exists():
+    wrong = set()
+    for path in sorted((ROOT / "lit_video").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                wrong |= {(path.name, node.name, name) for name in documented(node) - arguments(node)}
+    assert wrong == set()

@@ -51,7 +51,7 @@ class VideoDataModule(SeededClips):
     their scores. A sample depends only on seed, epoch and index, not on workers, processes or restarts.
 
     Args:
-        frames: number of frames of a clip.
+        num_frames: number of frames of a clip.
         image_size: side of a clip in pixels, or its height and width; crops have its shape.
         batch_size: videos per batch and process.
         num_workers: decoding processes; use one per core.
@@ -303,13 +303,14 @@ class VideoDataModule(SeededClips):
 
     def _count_faults(self, batch: RawBatch, trainer: Trainer) -> None:
         """Count a batch's broken videos and videos with gaps, for the split that the trainer runs."""
+        tests_training_videos = trainer.testing and self.tested == "train"  # training has counted these
+        if tests_training_videos:
+            return
+
         split = SPLIT_OF_STAGE.get(trainer.state.stage, "val")
         videos = batch["video"].tolist()
+        self.found_broken.add(split, videos, batch["broken"])
         self.found_broken.add_gaps(split, videos, batch.get("gap", [""] * len(videos)))
-
-        tests_training_videos = trainer.testing and self.tested == "train"  # training has counted these
-        if not tests_training_videos:
-            self.found_broken.add(split, videos, batch["broken"])
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
         """Augment a training batch, or normalise an evaluation batch, on the device; leave other batches unchanged."""

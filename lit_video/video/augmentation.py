@@ -150,9 +150,10 @@ class Augmentation:
         policy: ``auto`` (AutoAugment, torchvision's ImageNet policy), ``rand`` (RandAugment, 2 layers of magnitude 9),
             ``timm-v0`` (X-ViT's release; applied before the crop), ``vivit-rand-15`` and ``-20`` (ViViT's RandAugment,
             2 layers of this magnitude) or ``none``. All frames of a clip share one draw.
-        erasing: probability of erasing a box, the same in all frames: 0.02 to 1/3 of the area, aspect 0.3 to 1/0.3.
+        random_erasing: probability of erasing a box, the same in all frames: 0.02 to 1/3 of the area, aspect 0.3 to
+            1/0.3.
         mixup: alpha of the Beta distribution of a batch's mixing weight; 0 for no mixup.
-        smoothing: label smoothing.
+        label_smoothing: share of a target's probability that is spread over all classes.
         crop: ``scale``: a random box of the clip's shape, sized by ``short_side``; ``stretch``: the same box with two
             draws, for height and width (ViViT's release); ``multiscale``: one of the boxes of X-ViT's release
             (:func:`~lit_video.video.crops.multiscale_boxes`); ``most``: a random box, 7/8 to 1 times the largest box's

@@ -250,6 +250,13 @@ def test_training_and_planning_count_videos_with_gaps(tmp_path, capsys):
     settings = dict(max_epochs=1, limit_val_batches=0, callbacks=[ReportBroken()])
     Trainer(accelerator="cpu", **QUIET, **settings).fit(model(), data)
     assert f"2 train videos have gaps in time, and were used ({paths[1]}: 1.24 s" in capsys.readouterr().out
+
+    # a test of training videos, whose indices are those of other videos in the test
+    counted = dict(data.found_broken.gaps["train"])
+    data.tested = "train"
+    Trainer(accelerator="cpu", **QUIET).test(model(), data, verbose=False)
+    assert data.found_broken.gaps == {"train": counted, "val": {}, "test": {}}
+
     rows = {path.name: probe(path, path.name, every_frame=False) for path in paths}
     (line,) = _with_gaps([OwnVideo(name, "a") for name in rows], rows)
     assert line.startswith("2 videos with gaps in time, used as they are (1.mkv: 1.24 s")
