@@ -71,16 +71,17 @@ def paired_difference(
 ) -> Interval:
     """Return the accuracy of one row minus another's, with an interval over test videos and seeds.
 
-            The squared error is a sum of parts: that of the differences over videos, see ``_error_of_videos``, and for each row
-        the variance over seeds divided by the number of seeds. Degrees of freedom are by Welch-Satterthwaite (Welch, 1947).
-        The sum counts the interaction of videos and seeds twice, so fewer than 5 % of intervals miss the true difference
-        (``tests/tables/test_statistics.py``). With one seed the interval holds for these two trained models only.
-    
-        Args:
-            first: hits of one row by seed.
-            second: hits of the other row, on the same videos.
-            groups: cluster of each video, see :mod:`~lit_video.tables.statistics.clusters`; ``None`` if each video is one.
-            pooled: spread over seeds in the whole table, see :func:`~lit_video.tables.statistics.spread.trusted_spread`.
+    The squared error is a sum of parts: that of the differences over videos, see ``_error_of_videos``,
+    and for each row the variance over seeds divided by the number of seeds. Degrees of freedom are by
+    Welch-Satterthwaite (Welch, 1947). The sum counts the interaction of videos and seeds twice, so fewer than 5 % of
+    intervals miss the true difference (``tests/tables/test_statistics.py``). With one seed the interval holds for these
+    two trained models only.
+
+    Args:
+        first: hits of one row by seed.
+        second: hits of the other row, on the same videos.
+        groups: cluster of each video, see :mod:`~lit_video.tables.statistics.clusters`; ``None`` if each video is one.
+        pooled: spread over seeds in the whole table, see :func:`~lit_video.tables.statistics.spread.trusted_spread`.
     """
     a = np.array(first, np.float64)
     b = np.array(second, np.float64)
