@@ -43,7 +43,7 @@ def fault_of(error: BaseException) -> str:
     """Return the class and the message of an error in a user's code, with the last file and line of that code."""
     where = ""
     for frame, line in walk_tb(error.__traceback__):
-        if _package_of(frame) not in {"lit_video", "torch"}:
+        if _package_of(frame) not in {"importlib", "lit_video", "torch"}:
             where = f" ({Path(frame.f_code.co_filename).name}, line {line})"
 
     return f"{type(error).__name__}: {one_line(error)[:160]}{where}"

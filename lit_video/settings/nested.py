@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from lit_video.errors import UserError
 from lit_video.utils.yaml_files import read_yaml
 
 YAML = (".yaml", ".yml")
@@ -116,11 +117,17 @@ def put(settings: Nested, key: str, value: Any, *, classes: ClassArguments, whol
         value: the value; a mapping is merged into the one that was there.
         classes: facts about classes.
         whole: whether a mapping replaces the one that was there instead.
+
+    Raises:
+        UserError: a class that is asked about cannot be imported.
     """
     section, *inside = key.split(".")
     if section in SECTIONS and inside and settings.get(section) is None:
         settings = {**settings, section: {ARGUMENTS: {}}}  # a later setting may name the class
-    result: Nested = _put(settings, [section, *inside], value, classes=classes, whole=whole)
+    try:
+        result: Nested = _put(settings, [section, *inside], value, classes=classes, whole=whole)
+    except UserError as error:
+        raise UserError(f"{key}: {error}") from error
     return result
 
 

@@ -6,6 +6,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, get_args, get_origin, get_type_hints
 
+from lit_video.errors import UserError, fault_of
+
 # modules whose classes settings may name without the module
 _NAMED = (
     "lit_video.datamodules",
@@ -59,13 +61,22 @@ def types_of_constructor(kind: type) -> tuple[dict[str, Any], bool]:
 
 
 def find_class(name: str) -> type | None:
-    """Return a class by its name, from the module in the name, or else from the modules of this package."""
+    """Return a class by its name, from the module in the name, or else from the modules of this package.
+
+    Raises:
+        UserError: the name begins with a dot, or the module's code fails.
+    """
     module, _, short = name.rpartition(".")
+    if name.startswith("."):
+        raise UserError(f"{name}: no module is found by a name that begins with a dot; give MODULE.CLASS")
+
     for place in (module,) if module else _NAMED:
         try:
             kind = getattr(import_module(place), short, None)
         except (ImportError, ValueError):  # the parser says that there is no such class
             continue
+        except Exception as error:  # the code of a user's module can raise anything
+            raise UserError(f"{name}: {place} cannot be imported: {fault_of(error)}") from error
         if isinstance(kind, type):
             return kind
     return None

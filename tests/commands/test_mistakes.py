@@ -64,6 +64,23 @@ def test_a_wrong_flag_is_reported(flags, message, table, tiny, tmp_path, capsys)
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "reason"),
+    [
+        (".net.MyNet", "", "begins with a dot"),
+        ("broken_net.MyNet", "def (", "SyntaxError"),
+        ("failing_net.MyNet", "raise TypeError('this')", "TypeError: this (failing_net.py, line 1)"),
+    ],
+)
+def test_a_class_whose_module_cannot_be_imported_is_reported(name, code, reason, table, tmp_path, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    tmp_path.joinpath(f"{name.rpartition('.')[0]}.py").write_text(code)
+    assert fit("--config", table[0], "--runs", tmp_path / "runs", f"--model={name}") == 2
+    line = one_line(capsys)
+    assert f"command line: model: {name}: " in line
+    assert reason in line
+
+
 MISTAKES = """
 train                                          | no command 'train' (did you mean fit or finetune?); commands: finetune,
 evaluate --ckpt RUN                            | no command 'evaluate' (did you mean test?); commands: finetune,
