@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from lit_video.api.arguments import File
 from lit_video.errors import OptionError
@@ -12,7 +12,7 @@ from lit_video.runs.finished import read_finished
 from lit_video.utils.files import user_path, write_atomically, writing
 from lit_video.utils.shown import Part, Shown
 
-EXPORT_KINDS = ("hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors")
+ExportKind = Literal["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,9 +28,7 @@ class Exported(Shown):
         return [f"wrote {self.summary}\nwrote {self.readme}: how to load it"]
 
 
-def export(
-    ckpt: File, to: Literal["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"], output: File
-) -> Exported:
+def export(ckpt: File, to: ExportKind, output: File) -> Exported:
     """Write a trained model for other programs: a folder with its settings and card.
 
     Args:
@@ -42,8 +40,9 @@ def export(
         UserError: the checkpoint is wrong, a library is missing, the target does not support the model, the program's
             logits differ, or a file cannot be written.
     """
-    if to not in EXPORT_KINDS:
-        raise OptionError("to", f"is {to}, expected one of {', '.join(EXPORT_KINDS)}")
+    kinds = get_args(ExportKind)
+    if to not in kinds:
+        raise OptionError("to", f"is {to}, expected one of {', '.join(kinds)}")
     checkpoint = find_checkpoint(str(ckpt))
 
     from lit_video.inference.export import export_model as write  # here, because importing torch takes seconds

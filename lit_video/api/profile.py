@@ -211,7 +211,6 @@ def _refuse(arguments: dict[str, Any], reason: str) -> None:
 def _profile_scheme(
     scheme: Any, training: "_Training", *, train: bool, on: File | None, output: File | None
 ) -> Profile:
-    set_up_process()
     name, kind = scheme_of(scheme)
     text = name_of_scheme(scheme) if train else ""
 

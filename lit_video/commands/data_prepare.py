@@ -1,8 +1,10 @@
 """The command ``data prepare``."""
 
 from argparse import Namespace
+from typing import get_args
 
 import lit_video
+from lit_video.api.prepare import Preset
 from lit_video.commands.arguments import existing, number
 from lit_video.commands.parser import Parser
 from lit_video.utils.files import user_path
@@ -16,7 +18,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("src", type=existing("no such folder"), metavar="SRC", help=text)
     parser.add_argument("dst", type=user_path, metavar="DST", help="another folder")
     text = "small (default): GOP 12; fast: a seventh larger, 1.7 x as fast; fastest: GOP 1, 2.8 to 3.8 x as large"
-    parser.add_argument("--preset", choices=("small", "fast", "fastest"), default="small", help=text)
+    parser.add_argument("--preset", choices=get_args(Preset), default="small", help=text)
     parser.add_argument("--short-side", type=number(16), default=256, help="maximum in pixels (default: 256)")
 
 

@@ -1,8 +1,10 @@
 """The command ``export``."""
 
 from argparse import Namespace
+from typing import get_args
 
 import lit_video
+from lit_video.api.export import ExportKind
 from lit_video.commands.arguments import add_output, add_shared
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
@@ -11,8 +13,8 @@ from lit_video.utils.stop_signals import DONE
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("--to onnx --ckpt RUN -o DIR", "--to hf-timesformer --ckpt RUN -o DIR")
-    kinds = ["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]
-    parser.add_argument("--to", choices=kinds, required=True, help="transformers, torch.export, ONNX, or weights alone")
+    text = "transformers, torch.export, ONNX, or weights alone"
+    parser.add_argument("--to", choices=get_args(ExportKind), required=True, help=text)
     add_shared(parser, "--ckpt", "--scheme")
     add_output(parser, "DIR", required=True)
 

@@ -54,6 +54,14 @@ class Checkpoints(Checkpoint):
         self._group: Any = None
         self._start = self._saved = time.monotonic()
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return the seconds that training has waited for checkpoints."""
+        return {"waited": self.file.waited}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore these seconds."""
+        self.file.waited = state_dict["waited"]
+
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Add the run's identity and changes, which are checked when the run resumes."""
         checkpoint[RUN_KEY] = self.record

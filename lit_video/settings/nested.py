@@ -153,14 +153,14 @@ def _put(old: Any, path: list[str], value: Any, *, classes: ClassArguments, whol
         return before | {name: _put(before.get(name), inside, value, classes=classes, whole=whole)}
     if name.endswith("+"):
         name = name.removesuffix("+")
-        return before | {name: [*_members(before.get(name)), *_members(value)]}
+        return before | {name: [*as_list(before.get(name)), *as_list(value)]}
     if whole and isinstance(value, Mapping):
         return before | {name: value}
     return before | {name: merged(before.get(name), value, classes, owner=owner, argument=name)}
 
 
-def _members(value: Any) -> list[Any]:
-    """Return a list from a setting that may be one value, several or none."""
+def as_list(value: Any) -> list[Any]:
+    """Return a list from a setting that may be one value, several or ``None``."""
     if isinstance(value, list | tuple):
         return list(value)
     return [] if value is None else [value]

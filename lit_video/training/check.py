@@ -9,10 +9,10 @@ from lit_video.engine.monitors import refuse_unknown_values, refuse_wrong_mode
 from lit_video.errors import UserError
 from lit_video.runs.chosen_checkpoint import LAST
 from lit_video.runs.folder import has_result
+from lit_video.settings.nested import as_list
 from lit_video.training.cli import CheckCLI, user_errors
 from lit_video.training.ignored import refuse_ignored
 from lit_video.training.request import Run
-from lit_video.training.trainer import as_list
 
 
 def checked_row(run: Run) -> CheckCLI:

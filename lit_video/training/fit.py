@@ -31,6 +31,7 @@ class Trained:
 
     checkpoint: Path  # file to test
     seconds: float  # time of training
+    checkpoint_seconds: float  # part of it spent waiting for checkpoints
     skipped_steps: int  # updates that were left out because the loss was not finite
 
 
@@ -52,5 +53,6 @@ def fit_model(cli: RunCLI, checkpoint: Path | None) -> Trained | None:
     return Trained(
         checkpoint=best_checkpoint(cli.trainer) or last,
         seconds=cli.timer.time_elapsed("train"),
+        checkpoint_seconds=cli.file.waited,
         skipped_steps=cli.finite.skipped,
     )

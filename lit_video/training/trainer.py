@@ -22,6 +22,7 @@ from lit_video.network.cost import count_params_and_macs
 from lit_video.runs.chosen_checkpoint import BEST
 from lit_video.runs.history import History
 from lit_video.runs.result import RowFacts
+from lit_video.settings.nested import as_list
 from lit_video.training.cli import VideoCLI
 from lit_video.training.request import Run
 from lit_video.training.run_end import keep_handlers
@@ -149,10 +150,3 @@ def _choose_products(kind: str) -> None:
     precision = {"exact": "highest", "tf32": "high"}[kind]
     torch.set_float32_matmul_precision(precision)
     torch.backends.cudnn.allow_tf32 = kind == "tf32"  # for convolutions, PyTorch's default is True
-
-
-def as_list(value: Any) -> list[Any]:
-    """Return a list from a Lightning setting that may be one value, several or none."""
-    if isinstance(value, list | tuple):
-        return list(value)
-    return [value] if value else []

@@ -75,7 +75,7 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
         ),
         skipped_steps=trained.skipped_steps,
         seconds=trained.seconds,
-        checkpoint_seconds=cli.file.waited,
+        checkpoint_seconds=trained.checkpoint_seconds,
         device=device_name(cli.trainer.strategy.root_device),
         command=recorded_command(cli.run.words),
         finished=datetime.now().astimezone().isoformat(timespec="seconds"),

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from lit_video.engine.checkpoint_file import RUN_KEY, CheckpointFile, damage, usable_checkpoint, write_checkpoint
+from lit_video.engine.checkpoints import Checkpoints
 
 
 def content(step):
@@ -66,6 +67,15 @@ def test_what_is_written_in_the_background_is_what_was_given(tmp_path):
     given["state_dict"]["weight"].zero_()  # training goes on
     assert file.load_checkpoint(path)["state_dict"]["weight"].eq(1).all()
     assert file.waited > 0
+
+
+def test_the_seconds_spent_on_checkpoints_go_on_when_a_run_resumes(tmp_path):
+    before, after = CheckpointFile(), CheckpointFile()
+    before.waited = 7.0
+    parts = {"run_dir": tmp_path, "every": 30.0, "max_time": None, "stops": None, "finite": None, "record": {}}
+    state = Checkpoints(file=before, **parts).state_dict()
+    Checkpoints(file=after, **parts).load_state_dict(state)
+    assert after.waited == 7.0
 
 
 HARM = {
