@@ -16,7 +16,7 @@ from lit_video.api.schemes import function_in_file, name_of_scheme, scheme_of
 from lit_video.errors import OptionError, UserError
 from lit_video.schemes.built_in import KNOWN, OTHERS, built_in
 from lit_video.schemes.skills_table import PROFILE_SCALE, SKILLS_TABLE, nearest_first, unmeasured, write_skills_table
-from lit_video.settings.flags import Settings, as_user_settings
+from lit_video.settings.flags import Settings, UserSetting, as_user_settings
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import GroupAccuracies, groups_table, measured_groups
 from lit_video.tables.summary import summary
@@ -282,7 +282,7 @@ def _picture(name: str, seen: "Sight", words: dict[str, str]) -> bytes:
 class _Training:
     seeds: list[int]
     jobs: int
-    settings: Settings
+    settings: Sequence[UserSetting]
 
 
 def _skills(name: str, scheme: str, folder: Path, *, training: _Training) -> Skills:
@@ -290,7 +290,7 @@ def _skills(name: str, scheme: str, folder: Path, *, training: _Training) -> Ski
     row = OTHERS.get(name, name)
     runs = folder / "runs"
     with writing("--output", folder):
-        file = write_skills_table(folder, row, scheme)
+        file = write_skills_table(folder, row, scheme, settings=[setting.key for setting in training.settings])
     fit(file, PROFILE_SCALE, row, seeds=training.seeds, runs=runs, jobs=training.jobs, settings=training.settings)
 
     rows = summary(read_table([file, PROFILE_SCALE]), runs, overridden=True).rows

@@ -1,16 +1,19 @@
 """The table of temporal skills with a row for a scheme of the user's own, and its rows in the order of likeness."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from lit_video.runs.packs import pack_of
+from lit_video.settings.nested import short_key
+from lit_video.tables.table import LEFT_OPEN
 from lit_video.utils.files import write_atomically
 from lit_video.utils.text import plural
-from lit_video.utils.yaml_files import EXPERIMENTS, read_yaml
+from lit_video.utils.yaml_files import EXPERIMENTS, PACKS, read_yaml
 
 if TYPE_CHECKING:
     from lit_video.tables.rendering import GroupAccuracies
@@ -20,8 +23,12 @@ SKILLS_TABLE = "skills"
 PROFILE_SCALE = "scale/profile"
 
 
-def write_skills_table(folder: Path, row: str, scheme: str) -> Path:
-    """Write the skills table with a row for the scheme, and copy its packed runs, if any; return the table's file."""
+def write_skills_table(folder: Path, row: str, scheme: str, *, settings: Iterable[str] = ()) -> Path:
+    """Write the skills table with a row for the scheme, and copy its packed runs, if any; return the table's file.
+
+    Runs are packed in a clone's ``benchmarks/results``, and none are in an installed package. They are not copied if
+    the user changes ``settings``, by key, so that the scheme cannot be compared with them.
+    """
     content: dict[str, Any] = read_yaml(EXPERIMENTS / f"{SKILLS_TABLE}.yaml")
     content |= {part: str(EXPERIMENTS / content[part]) for part in ("trainer", "data", "model")}
     rows = content["table"]["rows"]
@@ -30,24 +37,31 @@ def write_skills_table(folder: Path, row: str, scheme: str) -> Path:
 
     file = folder / f"{SKILLS_TABLE}.yaml"
     write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=120))
-    pack = EXPERIMENTS / f"{SKILLS_TABLE}.tar.xz"
-    (folder / "runs").mkdir(exist_ok=True)
-    if pack.is_file():
-        shutil.copyfile(pack, folder / "runs" / pack.name)
+    pack = pack_of(folder / "runs" / SKILLS_TABLE)
+    pack.parent.mkdir(exist_ok=True)
+    pack.unlink(missing_ok=True)
+    left_open = tuple(map(short_key, LEFT_OPEN))
+    if _pack().is_file() and all(key.startswith(left_open) for key in settings):
+        shutil.copyfile(_pack(), pack)
     return file
 
 
 def unmeasured(rows: "Sequence[RowSummary]") -> str:
-    """Say how many of the table's other rows have no runs on today's version of the skills; empty if all have some."""
+    """Say how many of the table's other rows have no runs at hand; empty if all have some."""
     missing = sum(not row.seeds for row in rows)
     if not missing:
         return ""
 
-    from lit_video.datamodules.temporal_skills import VERSION  # here, because importing torch takes seconds
-
     others = plural(len(rows) - 1, "other row")
-    not_run = f"{missing} of {others} of {SKILLS_TABLE}: not run in version {VERSION} of TemporalSkills"
-    return f"{not_run}; to run them: fit -c {SKILLS_TABLE} -c {PROFILE_SCALE}"
+    no_runs = f"{missing} of {others} of {SKILLS_TABLE}: no runs at hand with these settings"
+    if not _pack().is_file():
+        no_runs += f" (the repository has some, in {PACKS})"
+    return f"{no_runs}; to run them: fit -c {SKILLS_TABLE} -c {PROFILE_SCALE}"
+
+
+def _pack() -> Path:
+    """Return the pack of the table's runs in a clone; an installed package has none."""
+    return pack_of(EXPERIMENTS.parent / PACKS / SKILLS_TABLE)
 
 
 def nearest_first(groups: "GroupAccuracies", name: str) -> "GroupAccuracies":

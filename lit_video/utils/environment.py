@@ -13,8 +13,7 @@ from pathlib import Path
 import torch
 
 from lit_video.errors import OptionError
-
-PACKS = "benchmarks/results"  # packed runs, in the repository
+from lit_video.utils.yaml_files import PACKS
 
 
 def commit() -> str:

@@ -21,6 +21,7 @@ except ImportError:  # PyYAML was built without it
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
 if not EXPERIMENTS.is_dir():
     EXPERIMENTS = EXPERIMENTS.parents[1] / "experiments"
+PACKS = "benchmarks/results"  # packed runs, in the repository
 
 
 def find_config(config: str | Path) -> Path:

@@ -5,13 +5,15 @@ import sys
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.datamodules.temporal_skills import VERSION
 from lit_video.errors import UserError
 from lit_video.network.timesformer import scheme_class
 from lit_video.own_videos.schemes import schemes_named
 from lit_video.runs.folder import read_record
 from lit_video.schemes import skills_table
 from lit_video.schemes.loading import import_scheme
+from lit_video.tables.reading import read_table
+from lit_video.tables.rendering import measured_groups
+from lit_video.tables.summary import summary
 from lit_video.utils.yaml_files import read_yaml
 
 CODE = """
@@ -87,6 +89,27 @@ def test_profile_of_a_faulty_scheme_names_the_fault_and_measures_nothing(own_fil
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("keys", [(), ("data.root", "data.num_workers"), ("trainer.max_steps",), ("data.pairs",)])
+def test_an_own_scheme_stands_beside_the_packed_rows_of_a_clone_unless_settings_differ(keys, tmp_path):
+    file = skills_table.write_skills_table(tmp_path, "Halved", "own.Halved", settings=keys)
+    rows = summary(read_table([file, skills_table.PROFILE_SCALE]), tmp_path / "runs", overridden=True).rows
+    by_name = {row.name: row for row in rows}
+    compared = not {"trainer.max_steps", "data.pairs"} & {*keys}
+    assert bool(by_name["joint"].seeds) == bool(measured_groups(rows)) == compared
+    assert not by_name["Halved"].seeds
+    assert "in benchmarks/results" not in skills_table.unmeasured(rows)
+
+
+def test_without_a_clone_the_rows_are_said_to_be_in_the_repository(tmp_path, monkeypatch):
+    for name in ("skills.yaml", "parts", "scale"):
+        (tmp_path / name).symlink_to(skills_table.EXPERIMENTS / name)
+    monkeypatch.setattr(skills_table, "EXPERIMENTS", tmp_path)
+    file = skills_table.write_skills_table(tmp_path, "Halved", "own.Halved")
+    rows = summary(read_table([file, skills_table.PROFILE_SCALE]), tmp_path / "runs").rows
+    assert "no runs at hand" in skills_table.unmeasured(rows)
+    assert "in benchmarks/results" in skills_table.unmeasured(rows)
+
+
 @pytest.mark.slow
 def test_profile_trains_the_scheme_and_says_that_the_other_rows_have_not_run(own_file, tmp_path, monkeypatch, capsys):
     experiments = tmp_path / "experiments"
@@ -101,7 +124,7 @@ def test_profile_trains_the_scheme_and_says_that_the_other_rows_have_not_run(own
     said = capsys.readouterr().out
     assert "order5" in said and said.index("order5") < said.index("order7")
     others = len(read_yaml(experiments / "skills.yaml")["table"]["rows"])
-    assert f"{others} of {others} other rows of skills: not run in version {VERSION}" in said
+    assert f"{others} of {others} other rows of skills: no runs at hand" in said
     settings = read_record(out / "runs/skills/profile/Halved/seed0").identity.settings
     assert settings["model"]["init_args"]["attention_type"] == f"{own_file.stem}.Halved"
     assert "Halved" in (out / "profile.html").read_text()
