@@ -1,7 +1,7 @@
 """A table of a paper: its rows, and the folders of their runs."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,6 @@ LEFT_OPEN = (*FREE, *FOLDERS, *SPREAD)  # settings that a run of a row may choos
 OWN_SCALE = "own"  # scale of tables of a user's own videos, without a paper
 MERGED_KEY = "model.size"  # the one mapping that a row's does not replace as a whole, but key by key
 OF_RUN = "run:"  # model.weights run:TABLE/SCALE/ROW names the weights of that row's run with the same seed
-
-
-def column(rows: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
-    """Return the value of each row under a key."""
-    return [row[key] for row in rows]
 
 
 def papers_own(key: str) -> bool:

@@ -96,11 +96,6 @@ class Motion:
     travels: bool = False  # whether the actor crosses the picture, or moves about its middle
     backwards: bool = False  # whether progress runs from 1 to 0
 
-    @property
-    def coupled(self) -> bool:
-        """Whether coordinates move together, so that a frame can show which ones."""
-        return any(track.group for track in self.tracks)
-
 
 def tent(phase: Floats, duty: float) -> Floats:
     """Return a rise from 0 to 1 in a share ``duty`` of a cycle, and a fall in the rest; ``phase`` is in [0, 1)."""
@@ -143,8 +138,3 @@ def move(pose: Floats, motion: Motion, speed: str, *, pace: float) -> None:
         if track.group:
             first = firsts.setdefault(track.group, first)
         pose[..., number, :] = track.values(first, pace, progress)
-
-
-def reversed_labels(motion: Motion, speed: str, camera: Motion) -> tuple[str, str, str]:
-    """Return the names of motion, speed and camera of the same video played backwards."""
-    return motion.reverse, SPEEDS[speed], camera.reverse

@@ -4,7 +4,7 @@ from lit_video.tables.statistics.calibration import calibration_error
 from lit_video.tables.statistics.few_differ import cautious_difference
 from lit_video.tables.statistics.intervals import Hits, Interval, paired_difference
 from lit_video.tables.statistics.levels import CONFIDENCE, LEVEL
-from lit_video.tables.statistics.multiplicity import holm, holm_adjusted
+from lit_video.tables.statistics.multiplicity import holm_adjusted
 from lit_video.tables.statistics.power import POWER, detectable
 from lit_video.tables.statistics.ranks import kendall_tau
 from lit_video.tables.statistics.share import accuracy_interval, chance_of_share
@@ -23,7 +23,6 @@ __all__ = [
     "chance_of_share",
     "chances_of_spread",
     "detectable",
-    "holm",
     "holm_adjusted",
     "kendall_tau",
     "paired_difference",

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lit_video.tables.statistics.levels import LEVEL
-
 
 def holm_adjusted(chances: Sequence[float]) -> list[float]:
     """Return adjusted p-values by Holm's step-down procedure, in the order given.
@@ -20,8 +18,3 @@ def holm_adjusted(chances: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, remaining * chances[index]))
         adjusted[index] = largest
     return adjusted
-
-
-def holm(chances: Sequence[float], level: float = LEVEL) -> list[bool]:
-    """Return for each null hypothesis whether it is rejected, at a family-wise error of ``level`` (Holm, 1979)."""
-    return [adjusted <= level for adjusted in holm_adjusted(chances)]
