@@ -67,7 +67,7 @@ def _verdict(record: VideoRecord, row: VideoInfo) -> tuple[str, str]:
     """Return the status of a video or a segment, and the reason; a segment is broken if it begins after the end."""
     start = record.start or 0.0
     seconds = row.seconds or 0.0
-    if seconds and start >= seconds:  # these seconds leave out long pauses, the times of segments do not
+    if seconds and start >= seconds:  # long pauses are in the times of segments, not in these seconds
         try:
             segment(record.path, record.table(), start=start, end=record.end)
         except DecodeError as error:
