@@ -24,7 +24,7 @@ class _Loss(NamedTuple):
     step: int
     may_skip: bool  # whether the step may leave out its update
     is_scaled: bool  # whether float16's scaler leaves out the update, so that the check counts the step
-    is_copied: torch.cuda.Event | None  # None on a CPU
+    is_copied: torch.cuda.Event | None  # event after the copy; on a CPU there is no copy
 
 
 class RequireFinite(Callback):

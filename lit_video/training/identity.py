@@ -82,7 +82,7 @@ def _digests_of_files(model: Mapping[str, Any]) -> dict[str, str]:
 def overridden(run: Run) -> dict[str, Override]:
     """Return the settings that the user changed in the row, by key.
 
-    All of the user's settings count as changed if the table leaves so much to the user that its row cannot be read.
+    If the table leaves so much to the user that its row cannot be read, every setting of the user's counts.
     """
     user_settings = run.request.user_settings
     if not user_settings:
