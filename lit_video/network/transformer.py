@@ -114,7 +114,7 @@ def frame_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
     return norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0])
 
 
-def frame_means(x: Tensor, grid: Grid, norm: nn.Module, num_prefix_tokens: int = 0) -> Tensor:
+def frame_means(x: Tensor, grid: Grid, norm: nn.Module, *, num_prefix_tokens: int = 0) -> Tensor:
     """Return every frame's mean patch: ``(b, n, d) -> (b, t, d)``; for ViViT's model 2 and for probes.
 
     Class and register tokens, ``num_prefix_tokens`` of them, lead the clip or each frame, and are left out.

@@ -111,7 +111,7 @@ def _error_of_videos(by_video: NDArray[np.float64], clusters: NDArray[np.intp], 
     from scipy.special import stdtrit  # here, because importing it takes 0.15 s
 
     error = squared_error(by_video, clusters, weights)
-    if np.abs(by_video - np.median(by_video)).sum() >= FEW_DEVIATE:
+    if error and np.abs(by_video - np.median(by_video)).sum() >= FEW_DEVIATE:
         return error
     _, reach = wilson(0.0, effective_draws(clusters, weights))
     draws = int(clusters.max()) + 1
