@@ -268,7 +268,6 @@ class StageHours:
     """Runs and hours of a stage of the plan."""
 
     name: str
-    why: str
     runs: int
     packed: int
     planned: float  # hours of one core
@@ -278,12 +277,11 @@ class StageHours:
 def hours_by_stage(plan: Plan, results: Path) -> list[StageHours]:
     """Return what is planned and packed of each stage, in the plan's order."""
     stages = []
-    for name, why in plan.stages.items():
+    for name in plan.stages:
         runs = plan.of(name)
         found = [finished for run in runs if (finished := packed(run, results))]
         stage = StageHours(
             name=name,
-            why=why,
             runs=len(runs),
             packed=len(found),
             planned=sum(run.seconds for run in runs) / 3600,
@@ -297,7 +295,6 @@ def hours_cells(stages: Sequence[StageHours]) -> list[list[str]]:
     """Return the lines of a table of stages, with their sum as the last."""
     total = StageHours(
         name="all",
-        why="",
         runs=sum(stage.runs for stage in stages),
         packed=sum(stage.packed for stage in stages),
         planned=sum(stage.planned for stage in stages),

@@ -145,9 +145,14 @@ def rates_table(plan: Any) -> str:
     return markdown_lines(["row", *map(str, rates), "chosen"], lines)
 
 
+def claim_numbers(today: Mapping[str, str]) -> dict[str, int]:
+    """Return the number of each claim on REPRODUCE.md, by its sentence."""
+    return {sentence: number for number, sentence in enumerate(today, 1)}
+
+
 def verdicts_table(before: Mapping[str, str], today: Mapping[str, str]) -> str:
     """Return the claims that version 2 had tested, with their verdicts then and today."""
-    numbers = {sentence: number for number, sentence in enumerate(today, 1)}
+    numbers = claim_numbers(today)
     lines = []
     for sentence, then in before.items():
         if then.startswith(UNTESTED):
@@ -188,7 +193,7 @@ def not_run_table(tables: Sequence[Table], times: Mapping[str, Any], today: Mapp
 
 def cannot_decide(claims: Sequence[str], today: Mapping[str, str]) -> str:
     """Return the numbers of the claims that a scale cannot decide, with the reasons."""
-    numbers = {sentence: number for number, sentence in enumerate(today, 1)}
+    numbers = claim_numbers(today)
     by_reason = defaultdict(list)
     for sentence in claims:
         verdict, _, reason = today[sentence].partition(": ")

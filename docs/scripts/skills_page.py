@@ -19,7 +19,6 @@ from skills_runs import (
     hits_of_skill,
     is_late,
     labels,
-    longest_runs,
     metric_of,
     runs_at,
     skills_data,
@@ -230,7 +229,8 @@ def added(hits: RowHits, row: str) -> str:
 def quoted(at: Mapping[str, TableRuns]) -> dict[str, str]:
     """Return what the text quotes, by its names: direction and accuracy on training videos by row, TA's difference."""
     said = {}
-    for length, runs in {**at, "longest": longest_runs()}.items():
+    longest = runs_at(("embedded_longer",), table="timesformer_schemes")
+    for length, runs in {**at, "longest": longest}.items():
         for row in runs.by_row:
             said[f"{row}_{length}"] = number(metric_of(runs, row, DIRECTION))
             said[f"{row}_trained_{length}"] = number(metric_of(runs, row, "train/video_top1"))

@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = ROOT / "experiments"
 RESULTS = ROOT / "benchmarks" / "results"
 TABLE = "skills"
-LONGEST = ("timesformer_schemes", "embedded_longer")  # TimeSformer's table and the scale of its longest runs
 LENGTHS = {"1x": ("profile",), "4x": ("profile", "steps4096")}
 CONTROLS = {
     "xvit1": "control_xvit",
@@ -34,16 +33,10 @@ CONTROLS = {
 BLIND = "space"
 
 
-def runs_at(scales: Sequence[str]) -> TableRuns:
-    """Return the runs of the table at a scale."""
-    files = [EXPERIMENTS / f"{TABLE}.yaml", *(EXPERIMENTS / "scale" / f"{name}.yaml" for name in scales)]
+def runs_at(scales: Sequence[str], table: str = TABLE) -> TableRuns:
+    """Return the runs of a table at a scale."""
+    files = [EXPERIMENTS / f"{table}.yaml", *(EXPERIMENTS / "scale" / f"{name}.yaml" for name in scales)]
     return read_runs(read_table(files), RESULTS)
-
-
-def longest_runs() -> TableRuns:
-    """Return the longest runs of TimeSformer's schemes: clips of 8 frames, eight skills, 6,144 steps."""
-    table, scale = LONGEST
-    return read_runs(read_table([EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / "scale" / f"{scale}.yaml"]), RESULTS)
 
 
 def skills_data() -> TemporalSkills:

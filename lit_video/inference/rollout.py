@@ -31,7 +31,7 @@ from torch.overrides import TorchFunctionMode
 from lit_video.attention import Grid
 from lit_video.network.block import MLP
 from lit_video.network.patches import Patches
-from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import VideoTransformer, prefix_leads_frames
 from lit_video.utils.clip_shape import uniform_frames
 
 POSITIONS = "pos_embed"
@@ -197,7 +197,7 @@ def patch_places(tokens: int, grid: Grid, prefix: int = 1) -> Tensor:
     """Return each patch's token index ``(t, h, w)``; ``prefix`` learnt tokens lead the clip or each frame."""
     patches = grid.t * grid.h * grid.w
     places = torch.arange(tokens)
-    if tokens == patches + prefix * grid.t:  # learnt tokens lead each frame
+    if prefix_leads_frames(tokens, grid, prefix):
         return places.view(grid.t, -1)[:, prefix:].reshape(tuple(grid))
     return places[tokens - patches :].reshape(tuple(grid))
 

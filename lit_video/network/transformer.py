@@ -114,17 +114,21 @@ def frame_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
     return norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0])
 
 
+def prefix_leads_frames(num_tokens: int, grid: Grid, num_prefix_tokens: int) -> bool:
+    """Return whether class and register tokens lead each frame, as in X-ViT, and not the clip."""
+    return num_tokens == grid.t * (num_prefix_tokens + grid.h * grid.w)
+
+
 def frame_means(x: Tensor, grid: Grid, norm: nn.Module, *, num_prefix_tokens: int = 0) -> Tensor:
     """Return every frame's mean patch: ``(b, n, d) -> (b, t, d)``; for ViViT's model 2 and for probes.
 
     Class and register tokens, ``num_prefix_tokens`` of them, lead the clip or each frame, and are left out.
     """
     normed = norm(x)
-    in_frame = grid.h * grid.w
-    if x.shape[1] == grid.t * (num_prefix_tokens + in_frame):
+    if prefix_leads_frames(x.shape[1], grid, num_prefix_tokens):
         frames = rearrange(normed, "b (t m) d -> b t m d", t=grid.t)[:, :, num_prefix_tokens:]
     else:
-        frames = rearrange(normed[:, num_prefix_tokens:], "b (t s) d -> b t s d", t=grid.t, s=in_frame)
+        frames = rearrange(normed[:, num_prefix_tokens:], "b (t s) d -> b t s d", t=grid.t, s=grid.h * grid.w)
     return frames.mean(2)
 
 

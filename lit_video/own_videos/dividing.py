@@ -69,9 +69,12 @@ def assign_splits(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> t
         most_even, *_ = _parts(videos, groups, parts, among=training)
         splits[most_even] = split
 
-    def is_one_group() -> bool:
-        """Return whether all training videos were recorded together, so that none can choose between checkpoints."""
-        return groups is not None and len({*np.array(groups)[splits == "train"]}) == 1
+    def take_val() -> str:
+        """Take the videos that choose the checkpoint; return why there are none, as an addition to a line."""
+        if groups is not None and len({*np.array(groups)[splits == "train"]}) == 1:
+            return f"; {ONE_GROUP}"
+        take("val")
+        return ""
 
     how = "as given"
     if not given_splits and len(videos) < FEW_TO_DIVIDE:
@@ -79,22 +82,15 @@ def assign_splits(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> t
         how = "chosen at random; too few to choose between checkpoints, so the last one is tested"
     elif not given_splits:
         take("test")
-        how = "chosen at random"
-        if is_one_group():
-            how += f"; {ONE_GROUP}"
-        else:
-            take("val")
+        how = "chosen at random" + take_val()
     elif len(given_splits) == 1:
         splits[splits == "val"] = "test"
         test = "test" if "test" in given_splits else "validation"
         how = f"the given {test} videos are tested"
         if np.count_nonzero(splits == "train") < FEW_TO_TRAIN:
             how += "; too few train to choose between checkpoints, so the last one is tested"
-        elif is_one_group():
-            how += f"; {ONE_GROUP}"
         else:
-            take("val")
-            how += "; some training videos choose the checkpoint"
+            how += take_val() or "; some training videos choose the checkpoint"
 
     divided = [replace(video, split=split) for video, split in zip(videos, splits.tolist(), strict=True)]
     _refuse_untrained(divided)

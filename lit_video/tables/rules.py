@@ -20,7 +20,7 @@ DIGITS = 16  # hexadecimal digits of a digest
 
 @dataclass(frozen=True)
 class RuleChange:
-    """A change of files after the rules were fixed."""
+    """A change after the rules were fixed: of files, or of the code if none is named."""
 
     date: str
     files: Mapping[str, str]  # new digest by file
