@@ -86,10 +86,10 @@ def embed(
         evaluation: views, batches and device; ``None`` for the defaults.
 
     Raises:
-        UserError: an argument or the checkpoint is wrong, or too few videos can be read.
+        UserError: an argument or the checkpoint is wrong, the model has no features, or too few videos can be read.
     """
     from lit_video.inference.predict import predict  # here, because importing torch takes seconds
     from lit_video.inference.projection import project
 
     predictions = predict(ckpt, places(videos), 1, evaluation=evaluation)
-    return EmbeddedVideos(predictions, project(predictions.features.numpy()))
+    return EmbeddedVideos(predictions, project(predictions.checked_features.numpy()))

@@ -60,7 +60,8 @@ class Profile(Shown):
     name: str
     contract: "Contract"  # checks that it passed, and faults
     words: dict[str, str]  # sight by topic; empty if it breaks its contract
-    costs: "list[Cost]"  # costs of one layer, the scheme first; empty if it breaks its contract
+    costs: "list[Cost]"  # costs of one layer, the scheme first if it has one; empty if it breaks its contract
+    no_costs: dict[str, str]  # schemes that cannot take the clip of the costs, and why
     picture: Path | None = None  # PNG of the tokens that see each other
     skills: Skills | None = None  # if it was trained on temporal skills
     compared: Compared | None = None  # if it was trained on videos
@@ -74,7 +75,8 @@ class Profile(Shown):
         """Return the checks, what the scheme sees and costs, and what it learned."""
         parts: list[Part] = [_checks(self.contract)]
         if self.ok:
-            parts += ["\n".join(f"{key}: {text}" for key, text in self.words.items()), _cost_table(self.costs)]
+            parts.append("\n".join(f"{key}: {text}" for key, text in self.words.items()))
+            parts += _cost_parts(self.costs, self.no_costs)
         for learned in (self.skills, self.compared):
             parts += learned.parts() if learned else []
         return parts
@@ -85,11 +87,12 @@ def _checks(contract: "Contract") -> str:
     return "\n".join([*lines, f"grids, frames x rows x columns: {contract.grids}"])
 
 
-def _cost_table(costs: "list[Cost]") -> TextTable:
+def _cost_parts(costs: "list[Cost]", no_costs: dict[str, str]) -> list[Part]:
     from lit_video.schemes.cost import SCHEME_HEADER, scheme_cells
 
     title = "One layer, a clip of 16 x 64 x 64 pixels, on this CPU"
-    return TextTable(title, SCHEME_HEADER, [scheme_cells(cost) for cost in costs])
+    table = TextTable(title, SCHEME_HEADER, [scheme_cells(cost) for cost in costs])
+    return [table, *(f"{name} is not measured: {reason}" for name, reason in no_costs.items())]
 
 
 def profile(
@@ -215,21 +218,21 @@ def _profile_scheme(
     text = name_of_scheme(scheme) if train else ""
 
     from lit_video.schemes.contract import check_contract
-    from lit_video.schemes.cost import CLIP as COST_CLIP
-    from lit_video.schemes.cost import costs
+    from lit_video.schemes.cost import costs, refusals
     from lit_video.schemes.sight import in_words
 
     contract = check_contract(kind)
     _logger.info(_checks(contract))
     if contract.faults or not contract.sight:
-        return Profile(name, contract, {}, [])
+        return Profile(name, contract, {}, [], {})
 
     words = in_words(contract.sight)
     _logger.info("\n".join(["", *(f"{key}: {value}" for key, value in words.items())]))
-    measured = costs({name: kind} | built_in() | {name: kind})  # the first row, also under a built-in name
-    _logger.info(f"\n{as_text(_cost_table(measured))}")
-    if name not in [cost.name for cost in measured]:
-        _logger.info(f"{name} refuses the clip that costs are measured on, {COST_CLIP}, so it has no row")
+    kinds = {name: kind} | built_in() | {name: kind}  # the first row, also under a built-in name
+    no_costs = refusals(kinds)
+    measured = costs({key: value for key, value in kinds.items() if key not in no_costs})
+    for part in _cost_parts(measured, no_costs):
+        _logger.info(f"\n{as_text(part)}")
 
     folder = Path("profile") / name if output is None else user_path(output)
     picture = folder / "sight.png"
@@ -257,6 +260,7 @@ def _profile_scheme(
         contract,
         words,
         costs=measured,
+        no_costs=no_costs,
         picture=picture,
         skills=skills,
         compared=compared,

@@ -1,6 +1,7 @@
 """Trained models and their predictions on videos: logits, features, class names."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -30,7 +31,7 @@ from lit_video.inference.ranking import (
 from lit_video.inference.videos import Paths, find_videos
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import video_logits, view_scores
-from lit_video.network.aggregation import head_inputs
+from lit_video.network.aggregation import last_linear, layer_inputs
 from lit_video.network.streaming import CANNOT, Stream
 from lit_video.network.transformer import VideoTransformer
 from lit_video.settings.effects import data_names, of_group, picked
@@ -77,7 +78,8 @@ class Evaluation:
             raise OptionError("device", f"is {self.device}, expected cpu or cuda")
 
 
-# a video's logits (classes,), its features (width,), and the reason if it is unreadable, else an empty text
+# a video's logits (classes,), its features (width,), and the reason if it is unreadable, else an empty text;
+# features of width 0 if the model has no linear head
 Output = tuple[Tensor, Tensor, str]
 
 
@@ -86,13 +88,15 @@ def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Itera
     # one entry for each clip of the current video, with scores (crops, classes) and features (crops, width)
     views: list[Output] = []
     videos = iter(data.listed)
+    head = last_linear(model.network)
     for raw in data.test_dataloader():
         batch = data.normalise(move_data_to_device(raw, on))
-        with torch.inference_mode(), head_inputs(model.network) as inputs:
+        collecting: AbstractContextManager[list[Tensor]] = layer_inputs(head) if head else nullcontext([])
+        with torch.inference_mode(), collecting as inputs:
             logits = model(batch["clip"]).float().cpu()
 
         scores = view_scores(logits, model.view_average, model.num_classes)
-        features = inputs[0].float().cpu()
+        features = inputs[0].float().cpu() if inputs else logits[:, :0]
         clips = len(raw["video"])
         for view in zip(scores.chunk(clips), features.chunk(clips), raw["broken"], strict=True):
             views.append(view)
@@ -115,7 +119,7 @@ class VideoPredictions(Shown):
 
     paths: list[Path]  # videos that could be read
     logits: Tensor  # (videos, classes), concatenated over tasks
-    features: Tensor  # (videos, width), the linear head's input
+    features: Tensor  # (videos, width), the linear head's input; of width 0 without such a head
     class_names: ClassNames  # in the order of the logits; for several tasks a dict by task
     broken: dict[Path, str]  # for each unreadable video the reason
     ranked: list[RankedVideo]  # for each path the most probable classes, and whether the model was trained on it
@@ -124,6 +128,17 @@ class VideoPredictions(Shown):
     def trained_on(self) -> str:
         """How many of the videos the model was trained on, in words; empty if none or unknown."""
         return overlap_in_words([video.trained_on for video in self.ranked])
+
+    @property
+    def checked_features(self) -> Tensor:
+        """Features, ``(videos, width)``.
+
+        Raises:
+            UserError: the model has none, because its own aggregation has no last layer called ``head``.
+        """
+        if self.paths and not self.features.shape[1]:
+            raise UserError("the model has no features: name the last linear layer of its aggregation head")
+        return self.features
 
     @property
     def table(self) -> str:
@@ -143,8 +158,9 @@ class VideoPredictions(Shown):
 
     def write_features(self, path: str | Path) -> Path:
         """Write features and logits as ``.npz``, see :func:`~lit_video.inference.ranking.write_features`."""
+        features = self.checked_features
         with writing("--features", Path(path)):
-            write_features(Path(path), self.paths, self.features, logits=self.logits, names=self.class_names)
+            write_features(Path(path), self.paths, features, logits=self.logits, names=self.class_names)
         return Path(path)
 
     def parts(self) -> Sequence[Part]:

@@ -94,10 +94,8 @@ def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
 
 
 def table_of(videos: Sequence[RankedVideo]) -> str:
-    """Return a text table with a line per video and rank; empty without videos."""
-    if not videos:
-        return ""
-    return text_table("", *ranking_table(videos))
+    """Return a text table with a line per video and rank; an empty text without videos."""
+    return text_table("", *ranking_table(videos)) if videos else ""
 
 
 def ranking_table(videos: Sequence[RankedVideo]) -> tuple[list[str], list[list[str]]]:
@@ -127,7 +125,7 @@ def ranking_table(videos: Sequence[RankedVideo]) -> tuple[list[str], list[list[s
 def summary_of(videos: Sequence[RankedVideo]) -> str:
     """Return a text table with a line per predicted class: the number of its videos, and the least certain of them.
 
-    Without videos it is empty.
+    The text is empty without videos.
     """
     if not videos:
         return ""

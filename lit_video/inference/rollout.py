@@ -3,11 +3,11 @@
 An attention step with residual and weights A, averaged over the heads, has the rollout 0.5 (I + A). A network's rollout
 is the product over its steps (arXiv:2005.00928, section 3). Three passes compute it for any scheme:
 
-1. Run the network on the clip and record the weights of every attention, and every other softmax and sigmoid, as of
-   TokenLearner (:class:`Recording`).
+1. Run the network on the clip and record the weights of every attention (:class:`Recording`), and the values of every
+   softmax and sigmoid elsewhere, by which some schemes weight tokens.
 2. Run the *routing network*: the same modules, so that tokens are grouped, copied, averaged and shifted as before, but
    linear. Norms and activations are identities, linear layers average their channels, MLPs add nothing, and attention,
-   softmax and sigmoid give what was recorded. All input tokens are ones, and every sum is divided by its detached
+   softmax and sigmoid apply what was recorded. All input tokens are ones, and every sum is divided by its detached
    value. So each token stays one, and each step is a weighted mean of the previous tokens: (I + A) x with rows scaled
    to sum to one.
 3. Take the gradient of an output with respect to the input tokens, which is the output's row of the rollout.
@@ -18,7 +18,7 @@ weights, because relevance follows the values, as in any rollout.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,102 +30,105 @@ from torch.overrides import TorchFunctionMode
 
 from lit_video.attention import Grid
 from lit_video.network.block import MLP
+from lit_video.network.embedding import Prefix
 from lit_video.network.patches import Patches
-from lit_video.network.transformer import VideoTransformer, prefix_leads_frames
+from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.clip_shape import uniform_frames
 
 POSITIONS = "pos_embed"
+WEIGHTING = ("softmax", "sigmoid")  # functions by which a scheme may weight tokens itself
 
 
-GATES = frozenset(
-    (torch.softmax, F.softmax, Tensor.softmax, torch.sigmoid, F.sigmoid, Tensor.sigmoid)
-)  # functions whose outputs weight tokens, besides attention
-
-
-def attention_weights(
-    query: Tensor,
-    key: Tensor,
-    attn_mask: Tensor | None = None,
-    *,
-    is_causal: bool = False,
-    scale: float | None = None,
-) -> Tensor:
-    """Return softmax(q k / sqrt(c)), ``(..., heads, queries, keys)``, with mask and scale as PyTorch's function."""
-    scores = query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
-    if is_causal:
-        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-    if attn_mask is not None:
-        is_mask = attn_mask.dtype == torch.bool
-        scores = scores.masked_fill(~attn_mask, -math.inf) if is_mask else scores + attn_mask
-    return scores.softmax(-1)
-
-
-def attention_arguments(*args: Any, **kwargs: Any) -> dict[str, Any]:
-    """Return the arguments of a call of ``scaled_dot_product_attention`` by their names.
+@dataclass(frozen=True)
+class AttentionCall:
+    """Arguments of ``F.scaled_dot_product_attention``, by its own names and in its order.
 
     Raises:
-        ValueError: the call drops weights at random, or has fewer heads of keys than of queries.
+        ValueError: an argument is one that attention maps do not follow.
     """
-    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
-    arguments = dict(zip(names, args, strict=False)) | kwargs
-    if arguments.pop("dropout_p", 0.0):
-        raise ValueError("the rollout cannot follow a scheme whose attention has dropout_p in eval mode")
-    if arguments.pop("enable_gqa", False):
-        raise ValueError("the rollout cannot follow a scheme whose attention has enable_gqa")
-    return arguments
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None = None
+    dropout_p: float = 0.0
+    is_causal: bool = False
+    scale: float | None = None
+    enable_gqa: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse dropout, which is random, and heads that share keys."""
+        for name in ("dropout_p", "enable_gqa"):
+            value = getattr(self, name)
+            if value:
+                raise ValueError(f"attention maps do not follow scaled_dot_product_attention with {name}={value}")
+
+    def weights(self) -> Tensor:
+        """Return softmax(scale q k + mask), ``(..., heads, queries, keys)``; a query without keys has zeros."""
+        scale = self.query.shape[-1] ** -0.5 if self.scale is None else self.scale
+        scores = scale * self.query @ self.key.mT
+        mask = self.attn_mask
+        if self.is_causal:
+            mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
+        return scores.softmax(-1).masked_fill(scores.isneginf().all(-1, keepdim=True), 0.0)
 
 
 class Recording(TorchFunctionMode):
-    """Recorder of all attention weights ``(..., heads, queries, keys)`` and of other gates, in order."""
+    """Recorder of attention weights ``(..., heads, queries, keys)``, and of values of softmax and sigmoid, in order."""
 
     def __init__(self) -> None:
         super().__init__()
         self.weights: list[Tensor] = []
-        self.gates: list[Tensor] = []
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Compute and record softmax(q k / sqrt(c)) in place of the fused attention, and record gates."""
+        """Compute and record the weights in place of the fused attention."""
+        kwargs = kwargs or {}
         if func is F.scaled_dot_product_attention:
-            arguments = attention_arguments(*args, **(kwargs or {}))
-            value = arguments.pop("value")
-            weights = attention_weights(**arguments)
-            self.weights.append(weights.detach())
-            return weights @ value
+            call = AttentionCall(*args, **kwargs)
+            self.weights.append(call.weights().detach())
+            return self.weights[-1] @ call.value
+        if func is F.multi_head_attention_forward:
+            raise ValueError("attention maps do not follow nn.MultiheadAttention; use scaled_dot_product_attention")
 
-        out = func(*args, **(kwargs or {}))
-        if func in GATES:
-            self.gates.append(out.detach())
+        out = func(*args, **kwargs)
+        if _is_weighting(func):
+            self.weights.append(out.detach())
         return out
 
 
 class Routing(TorchFunctionMode):
-    """Mode that makes a computation linear: weights and gates are recorded ones, sums of tokens are weighted means."""
+    """Mode that makes a computation linear: attention uses recorded weights, and sums of tokens are weighted means."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, weights: Sequence[Tensor]) -> None:
         super().__init__()
-        self.weights: Iterator[Tensor] = iter(recording.weights)
-        self.gates: Iterator[Tensor] = iter(recording.gates)
+        self.weights: Iterator[Tensor] = iter(weights)
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Replace attention, gate, norm and activation; scale sums."""
+        """Replace attention, norm and activation; scale sums."""
+        kwargs = kwargs or {}
         if func is F.scaled_dot_product_attention:
-            value = attention_arguments(*args, **(kwargs or {}))["value"]
-            return next(self.weights) @ value
-        if func in GATES:
-            return next(self.gates)
+            return next(self.weights) @ AttentionCall(*args, **kwargs).value
+        if _is_weighting(func):
+            return next(self.weights)
         if func is F.layer_norm or func is F.gelu:
             return args[0]
-        out = func(*args, **(kwargs or {}))
+        out = func(*args, **kwargs)
         return out / out.detach() if func is torch.Tensor.add and out.is_floating_point() else out
 
 
-def route(module: nn.Module, recording: Recording, *inputs: Any) -> Any:
+def _is_weighting(func: Callable[..., Any]) -> bool:
+    return getattr(func, "__name__", "") in WEIGHTING
+
+
+def route(module: nn.Module, weights: Sequence[Tensor], *inputs: Any) -> Any:
     """Run a module as a routing network on tokens of ones; the gradient of its output is the rollout."""
-    with Routing(recording):
+    with Routing(weights):
         return functional_call(module, routing_parameters(module), inputs)
 
 
@@ -181,25 +184,22 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
     ones = torch.ones_like(embedded, requires_grad=True)
     with network.embed.register_forward_hook(lambda module, inputs, output: (ones, grid)):
         try:
-            out = route(network, recording, clip)
+            out = route(network, recording.weights, clip)
+            if not (out.requires_grad and torch.allclose(out, torch.ones_like(out), atol=1e-3)):
+                raise ValueError(f"{type(network).__name__} holds layers that the rollout does not know")
             (shares,) = torch.autograd.grad(out[0, 0], ones)
         except Exception as error:  # a user's scheme may need operations that are replaced here
             raise ValueError(f"the rollout cannot follow the scheme: {error}") from error
-    if not torch.allclose(out, torch.ones_like(out), atol=1e-3):
-        raise ValueError(f"{type(network).__name__} holds layers that the rollout does not know")
 
-    place = patch_places(embedded.shape[1], grid, network.embed.num_prefix_tokens).to(clip.device)
+    place = patch_places(embedded.shape[1], grid, network.embed.prefix).to(clip.device)
     patches = shares[0].sum(-1)[place].detach()
     return Rollout(patches, 1 - float(patches.sum()), logits)
 
 
-def patch_places(tokens: int, grid: Grid, prefix: int = 1) -> Tensor:
-    """Return each patch's token index ``(t, h, w)``; ``prefix`` learnt tokens lead the clip or each frame."""
-    patches = grid.t * grid.h * grid.w
-    places = torch.arange(tokens)
-    if prefix_leads_frames(tokens, grid, prefix):
-        return places.view(grid.t, -1)[:, prefix:].reshape(tuple(grid))
-    return places[tokens - patches :].reshape(tuple(grid))
+def patch_places(tokens: int, grid: Grid, prefix: Prefix) -> Tensor:
+    """Return each patch's token index ``(t, h, w)`` among a clip's tokens."""
+    places = torch.arange(tokens).view(1, tokens, 1)
+    return prefix.without(places, grid).reshape(tuple(grid))
 
 
 def tubelet_frames(patches: Patches, num_frames: int) -> list[list[int]]:

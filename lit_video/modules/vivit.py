@@ -34,7 +34,8 @@ class ViViT(VideoClassifier):
         order: ``space_time`` or ``time_space``; variant 3 only.
         temporal: ``encoder`` or, as a spatial-only baseline, ``mean`` over frames; variant 2 only.
         temporal_depth: layers of variant 2's temporal encoder, L_t; 0, with ``pool`` ``mean``, is a control for
-            attention in time: the mean of frames with positions in time.
+            attention in time: the mean of frames with positions in time. Models without this encoder are not affected,
+            so that a table may give it for all its rows.
         dropout: before the classifier.
         drop_path_rate: stochastic depth of the last layer; as in the released code, a branch that is kept is not
             scaled. The released variant 3 has none (set 0).
@@ -89,6 +90,8 @@ class ViViT(VideoClassifier):
             raise ValueError(f"order is {order}, but variant is {variant}: order is for variant 3")
         if temporal != "encoder" and variant != 2:
             raise ValueError(f"temporal is {temporal}, but variant is {variant}: temporal is for variant 2")
+        if zero_head and kwargs.get("probe"):
+            raise ValueError("zero_head is true, but a probe takes the classifier's place: set zero_head false")
 
         vit = vit_size(size)
         clip = ClipSize(

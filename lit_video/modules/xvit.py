@@ -37,7 +37,8 @@ class XViT(VideoClassifier):
         exact: attend to the window exactly (Eq. 7), which mixing approximates. Of the settings of mixing, only
             ``window``, ``layers`` and ``causal`` apply then.
         causal: read channels of earlier frames only (with ``exact``: attend to no later frame), so that the model can
-            follow a stream (:func:`lit_video.stream`); needs ``positions`` ``space`` or ``none``.
+            follow a stream (:func:`lit_video.stream`); needs ``positions`` ``space`` or ``none``, and an embedding of
+            your own that claims to be causal.
         segments: frames per group. Frames mix only within their group, and temporal positions repeat for each group;
             ``None`` for the whole clip, 8 in the released Kinetics recipe with 16 frames.
         ta_layers: layers of temporal attention (Table 2b); 0 is temporal averaging.
@@ -104,7 +105,7 @@ class XViT(VideoClassifier):
             )
 
         classes = outputs(num_classes)
-        clip = ClipSize(height_and_width(image_size), patch_size, segments or num_frames)
+        clip = ClipSize(height_and_width(image_size), patch_size, num_frames)
         plan = MixingPlan(
             window=window,
             boundary=boundary,

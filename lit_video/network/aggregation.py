@@ -94,14 +94,14 @@ def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None
     if probe == "frames":
         if any(isinstance(block, Layer) and not block.keeps_patches for block in network.blocks):
             raise ValueError("probe is frames, but the network's tokens are latents of no frame: give attentive")
-        network.readout = partial(frame_means, num_prefix_tokens=network.embed.num_prefix_tokens)
+        network.readout = partial(frame_means, prefix=network.embed.prefix)
     else:
         network.readout = all_tokens
     network.aggregate = AttentiveProbe(
         network.size.embed_dim,
         outputs(classes),
         network.size.num_heads,
-        num_frames=network.embed.grid.t if probe == "frames" else None,
+        num_frames=network.num_frames if probe == "frames" else None,
     )
 
 
@@ -183,7 +183,8 @@ class TemporalEncoder(nn.Module):
     Args:
         size: size of the spatial encoder.
         classes: number of outputs.
-        num_frames: number of tubelets along time; positions are interpolated linearly for other numbers.
+        num_frames: number of tubelets along time; positions are interpolated linearly for other numbers, without
+            aligned corners, unlike the released code.
         depth: number of layers over time, L_t. With 0 layers no two frames are compared, but positions in time stay: a
             control for attention in time.
         cls: whether a class token is classified, not the mean over frames.
@@ -220,7 +221,7 @@ class TemporalEncoder(nn.Module):
             )
             self.layers.extend(layers)
 
-        self.norm = nn.LayerNorm(size.embed_dim, eps=1e-6)
+        self.norm = nn.LayerNorm(size.embed_dim, eps=size.eps or 1e-6)
         self.drop = nn.Dropout(dropout)
         self.head = nn.Linear(size.embed_dim, classes)
         nn.init.trunc_normal_(self.head.weight, std=0.02)
@@ -255,8 +256,8 @@ class NoClassifier(nn.Identity):
         self.register_buffer("place", torch.empty(0), persistent=False)  # device and dtype of a new classifier
 
 
-def linear_head(network: nn.Module) -> nn.Linear | NoClassifier:
-    """Return the last linear layer; its outputs are the logits, or become them by a mean over frames or pixels."""
+def last_linear(network: nn.Module) -> nn.Linear | NoClassifier | None:
+    """Return the last linear layer, see :func:`linear_head`; ``None`` if an aggregation of the user's own has none."""
     last: object = None
     if isinstance(network, VideoTransformer):
         last = network.get_classifier()
@@ -265,9 +266,15 @@ def linear_head(network: nn.Module) -> nn.Linear | NoClassifier:
         if isinstance(blocks, nn.ModuleList):  # a CNN of PyTorchVideo
             last = getattr(blocks[-1], "proj", None)
 
-    if not isinstance(last, nn.Linear | NoClassifier):
+    return last if isinstance(last, nn.Linear | NoClassifier) else None
+
+
+def linear_head(network: nn.Module) -> nn.Linear | NoClassifier:
+    """Return the last linear layer; its outputs are the logits, or become them by a mean over frames or pixels."""
+    head = last_linear(network)
+    if head is None:
         raise ValueError(f"{type(network).__name__} ends in no linear layer that is known")
-    return last
+    return head
 
 
 def replace_head(network: nn.Module, classes: int) -> None:

@@ -1,5 +1,7 @@
 """From patches to tokens: embeddings that add class tokens and positions."""
 
+from typing import ClassVar, NamedTuple
+
 import torch
 from einops import rearrange
 from torch import Tensor, nn
@@ -10,13 +12,34 @@ from lit_video.network.positions import Positions, Resizing, resize_joint, resiz
 from lit_video.network.vit import ViTSize
 
 
+class Prefix(NamedTuple):
+    """Class and register tokens before the patches."""
+
+    num_tokens: int = 0
+    every_frame: bool = False  # whether they lead every frame, not the clip alone
+
+    def without(self, x: Tensor, grid: Grid) -> Tensor:
+        """Return the tokens of patches alone: ``(b, n, d) -> (b, t, h * w, d)``."""
+        if self.every_frame:
+            return rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, self.num_tokens :]
+        return rearrange(x[:, self.num_tokens :], "b (t s) d -> b t s d", t=grid.t)
+
+
+NO_PREFIX = Prefix()
+
+
 class Embedding(nn.Module):
     """Base of the embeddings: patches, a class token if ``cls``, and learned positions, separate in space and time.
 
     Positions are made for clips of ``num_frames`` and ``image_size`` (height, width), and resized for other clips.
+
+    Attributes:
+        leads_frames: whether class and register tokens lead every frame, not the clip alone.
+        causal: whether a class of the user's own claims that no token sees a later frame.
     """
 
-    causal = True  # no token depends on a frame after its own, but for positions in time
+    leads_frames: ClassVar[bool] = False
+    causal: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -81,6 +104,11 @@ class Embedding(nn.Module):
         """Channels of a token."""
         return self.patches.proj.out_channels
 
+    @property
+    def prefix(self) -> Prefix:
+        """Class and register tokens before the patches."""
+        return Prefix(self.num_prefix_tokens, self.leads_frames)
+
     def lead(self, x: Tensor) -> Tensor:
         """Put the class token, if there is one, before tokens ``(b, n, d)``."""
         if self.cls_token is None:
@@ -127,6 +155,8 @@ class FrameEmbedding(Embedding):
     Source: X-ViT, arXiv:2106.05968, Eq. 1-2; the class token gets the temporal position too, as in the released code.
     TimeSformer's space attention and ViViT's spatial encoder use this embedding without temporal positions.
     """
+
+    leads_frames = True
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Embed a normalised clip."""

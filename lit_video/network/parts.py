@@ -126,7 +126,7 @@ class Parts:
             "dim": network.size.embed_dim,
             "classes": classes,
             "num_heads": network.size.num_heads,
-            "num_frames": network.embed.grid.t,
+            "num_frames": network.num_frames,
             "dropout": dropout,
         }
         if self.readout is not None:

@@ -11,7 +11,7 @@ from lit_video.network.parts import Parts
 from lit_video.network.patches import ClipSize
 from lit_video.network.style import Style, init_flax
 from lit_video.network.transformer import VideoTransformer, mean_token
-from lit_video.network.vit import ViTSize, encoder
+from lit_video.network.vit import ViTSize, encoder, set_eps
 
 # query, key and value are drawn each by itself, as in JAX, in which its authors wrote it
 _STYLE = Style(init_flax)
@@ -35,12 +35,14 @@ class Latents(Layer):
         self.latents = nn.Parameter(torch.empty(1, num_latents, size.embed_dim))
         nn.init.trunc_normal_(self.latents, std=0.02)
         self.reads = nn.ModuleList(Bottleneck(size.embed_dim, size.num_heads) for _ in range(reads))
-        self.mlps = nn.ModuleList(MLP(size.embed_dim, size.mlp_ratio) for _ in range(reads))
+        gelu = _STYLE.with_gelu(size.gelu).gelu
+        self.mlps = nn.ModuleList(MLP(size.embed_dim, size.mlp_ratio, gelu=gelu) for _ in range(reads))
         init_flax(self.reads, size.embed_dim)
         init_flax(self.mlps, size.embed_dim)
 
         layers = encoder(size, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=_STYLE)
         self.layers = nn.ModuleList(layers)
+        set_eps(self, size)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Return the latents after all reads and layers."""

@@ -16,10 +16,15 @@ PositionKind = Literal["none", "space", "space-time"]
 
 @dataclass(frozen=True)
 class Resizing:
-    """Resizing of positions to a clip of another size or length."""
+    """Resizing of positions to a clip of another size or length.
 
-    space: Literal["bicubic", "nearest"] = "bicubic"  # nearest: TimeSformer's release
-    # nearest: TimeSformer's release; repeat: X-ViT's release, if the clip's length is a multiple of the table's length
+    Source: X-ViT's release is ``bicubic``, and ``repeat`` if the clip's length is a multiple of the table's length;
+    TimeSformer's network is ``nearest``.
+    Unlike TimeSformer's release, which loads weights by the nearest of the flattened table, and ViViT's, which resizes
+    bilinearly with aligned corners.
+    """
+
+    space: Literal["bicubic", "nearest"] = "bicubic"
     time: Literal["linear", "nearest", "repeat"] = "linear"
 
     def __post_init__(self) -> None:

@@ -14,9 +14,8 @@ WIDTHS = (16, 32)  # channels of the two convolutions: multiples of 16, for whic
 class StemPatches(Patches):
     """Projection of patches, plus convolutions that see across their borders and two frames to each side.
 
-    The convolutions halve the sides twice, so ``patch_size`` is a multiple of 4. They read ``patch_size + 6`` pixels of
-    five frames for a patch. Both norms take mean and variance over the whole clip, so that a patch also depends a
-    little on every other one: no part of this embedding is causal, and a model that has it compares all frames.
+    The convolutions halve the sides twice, so ``patch_size`` is a multiple of 4. They see ``patch_size + 6`` pixels of
+    five frames. Both norms take mean and variance over the whole clip, so that a token also depends on all its pixels.
 
     Shape: ``(b, 3, t, height, width) -> (b, t, h, w, d)``.
     Source: convolutions before a vision transformer, arXiv:2106.14881; ours over time too.
@@ -45,9 +44,10 @@ class StemPatches(Patches):
 
 
 class StemEmbedding(FrameEmbedding):
-    """:class:`FrameEmbedding` of :class:`StemPatches`; see there for the frames that it reads."""
+    """:class:`FrameEmbedding` of :class:`StemPatches`, for models that are not causal.
 
-    causal = False
+    Convolutions and X-ViT's first layer together see three frames to each side; norms see the whole clip.
+    """
 
     def __init__(self, patches: Patches, num_frames: int, image_size: tuple[int, int], **arguments: Any) -> None:
         stem = StemPatches(patches.proj.out_channels, patches.patch_size)

@@ -45,7 +45,7 @@ class Stream:
             raise ValueError(CANNOT)
 
         self.network = network
-        self.num_frames = embed.grid.t
+        self.num_frames = network.num_frames
         self.reset()
 
     def reset(self) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from lit_video.attention import Grid
 from lit_video.network.block import Checkpointing, set_grad_checkpointing
-from lit_video.network.embedding import Embedding
+from lit_video.network.embedding import NO_PREFIX, Embedding, Prefix
 from lit_video.network.vit import ViTSize
 
 # (tokens ``(b, n, d)``, their grid, the final layer norm) -> features ``(b, d)`` or ``(b, t, d)``
@@ -26,6 +26,7 @@ class VideoTransformer(nn.Module):
         readout: tokens to features, one of the functions below, or a module.
         aggregate: features to logits.
         size: width, depth and heads of the blocks, register tokens and norms.
+        num_frames: frames of a training clip's token grid; ``None`` for those that the embedding has positions for.
 
     Attributes:
         parts: names of the parts that are the user's own, see :class:`~lit_video.network.parts.Parts`.
@@ -34,7 +35,14 @@ class VideoTransformer(nn.Module):
     parts: tuple[str, ...] = ()
 
     def __init__(
-        self, embed: Embedding, blocks: Iterable[nn.Module], readout: ReadTokens, *, aggregate: nn.Module, size: ViTSize
+        self,
+        embed: Embedding,
+        blocks: Iterable[nn.Module],
+        readout: ReadTokens,
+        *,
+        aggregate: nn.Module,
+        size: ViTSize,
+        num_frames: int | None = None,
     ) -> None:
         super().__init__()
         embed.extend(size)
@@ -44,6 +52,7 @@ class VideoTransformer(nn.Module):
         self.norm = nn.LayerNorm(embed.embed_dim, eps=size.eps or 1e-6)
         self.readout: ReadTokens = readout
         self.aggregate = aggregate
+        self.num_frames = num_frames or embed.grid.t
 
     @property
     def num_prefix_tokens(self) -> int:
@@ -114,22 +123,9 @@ def frame_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
     return norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0])
 
 
-def prefix_leads_frames(num_tokens: int, grid: Grid, num_prefix_tokens: int) -> bool:
-    """Return whether class and register tokens lead each frame, as in X-ViT, and not the clip."""
-    return num_tokens == grid.t * (num_prefix_tokens + grid.h * grid.w)
-
-
-def frame_means(x: Tensor, grid: Grid, norm: nn.Module, *, num_prefix_tokens: int = 0) -> Tensor:
-    """Return every frame's mean patch: ``(b, n, d) -> (b, t, d)``; for ViViT's model 2 and for probes.
-
-    Class and register tokens, ``num_prefix_tokens`` of them, lead the clip or each frame, and are left out.
-    """
-    normed = norm(x)
-    if prefix_leads_frames(x.shape[1], grid, num_prefix_tokens):
-        frames = rearrange(normed, "b (t m) d -> b t m d", t=grid.t)[:, :, num_prefix_tokens:]
-    else:
-        frames = rearrange(normed[:, num_prefix_tokens:], "b (t s) d -> b t s d", t=grid.t, s=grid.h * grid.w)
-    return frames.mean(2)
+def frame_means(x: Tensor, grid: Grid, norm: nn.Module, *, prefix: Prefix = NO_PREFIX) -> Tensor:
+    """Return the mean of every frame's patches: ``(b, n, d) -> (b, t, d)``; for ViViT's model 2 and for probes."""
+    return prefix.without(norm(x), grid).mean(2)
 
 
 def mean_frame_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:

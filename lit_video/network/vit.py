@@ -90,10 +90,10 @@ def encoder(
         mlp = MLP(size.embed_dim, size.mlp_ratio, gelu=style.gelu)
         blocks.append(Block(scheme(i), mlp, rate, scale_by_keep=style.scale_by_keep))
 
-    for module in nn.ModuleList(blocks).modules():
-        if isinstance(module, nn.LayerNorm) and size.eps is not None:
-            module.eps = size.eps
-        elif isinstance(module, Scheme) and size.registers:
+    layers = nn.ModuleList(blocks)
+    set_eps(layers, size)
+    for module in layers.modules():
+        if isinstance(module, Scheme) and size.registers:
             if not module.num_prefix_tokens:
                 raise ValueError(f"registers is {size.registers}, but {type(module).__name__} takes no register tokens")
             module.num_prefix_tokens = 1 + size.registers
@@ -101,3 +101,13 @@ def encoder(
     for block in blocks:
         style.init(block, size.embed_dim)
     return blocks
+
+
+def set_eps(network: nn.Module, size: ViTSize) -> None:
+    """Set the epsilon of all layer norms, if ``size`` has one."""
+    if size.eps is None:
+        return
+
+    for module in network.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = size.eps

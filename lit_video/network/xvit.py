@@ -56,20 +56,28 @@ def xvit(
 ) -> VideoTransformer:
     """Build an X-ViT (arXiv:2106.05968); ``layers`` to ``exact``: see :class:`lit_video.modules.XViT`.
 
-    With ``exact`` only ``window`` and ``causal`` of the plan are used. ``aggregate`` maps frame tokens ``(b, t, d)`` to
-    logits; ``None`` is one layer of temporal attention, the paper's best setting. ``parts`` of the user's own
-    replace the embedding, the readout or the aggregation.
+    With ``exact`` only ``window`` and ``causal`` of the plan are used. If the plan has a ``segment``, positions in time
+    are those of such a group of frames. ``aggregate`` maps frame tokens ``(b, t, d)`` to logits; ``None`` is a layer of
+    temporal attention, the paper's best setting. ``parts`` of the user's own replace the embedding, the readout or the
+    aggregation.
     """
     plan = plan or MixingPlan()
     positions = positions or Positions()
     parts = parts or Parts()
     if plan.causal and positions.kind == "space-time":
         raise ValueError("positions is space-time, but a causal model has no positions in time: give space or none")
+    if plan.causal and parts.embedding and not parts.embedding.causal:
+        name = class_path(parts.embedding)
+        raise ValueError(f"causal is true, but embedding {name} does not claim causal = True: it may see later frames")
 
     mixing = chosen_layers(layers, size.depth)
     summarised = chosen_layers(summary_layers, size.depth, "summary_layers")
     if not plan.summary and summary_layers != "all":
         raise ValueError("summary_layers does not apply without summary")
+    if plan.summary and not mixing & summarised:
+        raise ValueError(
+            f"summary is {plan.summary}, but no layer has summary tokens: layers and summary_layers share none"
+        )
     _check_cells(plan.num_summary_tokens, clip)
     plan_without_summary = replace(plan, summary=False, num_summary_tokens=1, summary_before_norm=False)
 
@@ -81,12 +89,11 @@ def xvit(
         return Mixing(size.embed_dim, size.num_heads, plan if i in summarised else plan_without_summary)
 
     table = replace(positions, stored=Resizing(time="repeat"))
-    embed = parts.embed(FrameEmbedding, clip, size.embed_dim, positions=table)
-    if plan.causal and not embed.causal:
-        raise ValueError(f"embedding {class_path(type(embed))} sees later frames: it cannot be in a causal model")
+    group = replace(clip, num_frames=plan.segment or clip.num_frames)
+    embed = parts.embed(FrameEmbedding, group, size.embed_dim, positions=table)
     aggregate = aggregate or temporal_aggregation(size, classes, ta_layers=1, dropout=dropout)
     blocks = encoder(size, scheme, drop_path_rate)
-    network = VideoTransformer(embed, blocks, frame_tokens, aggregate=aggregate, size=size)
+    network = VideoTransformer(embed, blocks, frame_tokens, aggregate=aggregate, size=size, num_frames=clip.num_frames)
     return parts.put_into(network, clip, classes, dropout=dropout)
 
 

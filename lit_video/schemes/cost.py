@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from lit_video.attention import Grid, Scheme
+from lit_video.errors import fault_of
 from lit_video.network.cost import multiply_adds
 from lit_video.network.timesformer import build_scheme
 from lit_video.schemes.sight import token_layout
@@ -36,13 +37,23 @@ class Cost:
     seconds: float
 
 
-def costs(schemes: dict[str, Callable[..., Scheme]]) -> list[Cost]:
-    """Measure schemes by name, side by side on this machine's CPU; leave out those that refuse the grid ``CLIP``."""
-    built: dict[str, Scheme] = {}
+def refusals(schemes: dict[str, Callable[..., Scheme]]) -> dict[str, str]:
+    """Return the schemes that cannot be measured on the grid ``CLIP``, by name, and the reason."""
+    reasons: dict[str, str] = {}
     for name, kind in schemes.items():
-        scheme = build_scheme(kind, LAYER_WIDTH, _HEADS, layer=0)
-        if _takes(scheme):
-            built[name] = scheme
+        try:  # runs a user's code
+            scheme = _layer(kind)
+            scheme.check(CLIP)
+            with torch.no_grad():
+                scheme(_tokens(scheme, 1), CLIP)
+        except Exception as error:
+            reasons[name] = fault_of(error)
+    return reasons
+
+
+def costs(schemes: dict[str, Callable[..., Scheme]]) -> list[Cost]:
+    """Measure schemes by name, side by side on this machine's CPU; :func:`refusals` has none of them."""
+    built = {name: _layer(kind) for name, kind in schemes.items()}
 
     times: dict[str, list[float]] = defaultdict(list)
     for _ in range(ROUNDS):
@@ -58,13 +69,8 @@ def costs(schemes: dict[str, Callable[..., Scheme]]) -> list[Cost]:
     return measured
 
 
-def _takes(scheme: Scheme) -> bool:
-    """Return whether a scheme takes clips of the grid ``CLIP``."""
-    try:
-        scheme.check(CLIP)
-    except ValueError:
-        return False
-    return True
+def _layer(kind: Callable[..., Scheme]) -> Scheme:
+    return build_scheme(kind, LAYER_WIDTH, _HEADS, layer=0)
 
 
 def _tokens(scheme: Scheme, clips: int, **where: Any) -> Tensor:

@@ -113,10 +113,11 @@ def load_image_vit(
     """Initialise the backbone from an image ViT; return a summary of what was taken and what is new.
 
     Classifier, temporal positions and layers over frames are unchanged. Spatial positions are resized bicubically to
-    the network's grid; for a joint table they are also repeated over time (ViViT, section 3.4). A class token or
-    positions that the network lacks are left out. Further attention layers of a block, such as that in time, start as
-    copies of the image model's attention, but keep a last layer of zeros (TimeSformer's release). Parts of the image
-    model that these networks lack are first folded into others, see :func:`folded`.
+    the network's grid, as in X-ViT's release and unlike TimeSformer's and ViViT's, see
+    :class:`~lit_video.network.positions.Resizing`; for a joint table they are also repeated over time (ViViT, section
+    3.4). A class token or positions that the network lacks are left out. Further attention layers of a block, such as
+    attention in time, start as copies of the image model's attention, but keep a last layer of zeros (TimeSformer's
+    release). Parts of the image model that these networks lack are first folded into others, see :func:`folded`.
 
     Args:
         network: the video transformer, changed in place.

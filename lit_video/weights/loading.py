@@ -60,7 +60,8 @@ def load_pretrained(
 ) -> str:
     """Load a checkpoint strictly; return the names of the parameters left out, separated by commas.
 
-    Positions of another grid or length are resized as the family's authors do.
+    Positions of another grid or length are resized by the family's rule, see
+    :class:`~lit_video.network.positions.Resizing`.
 
     Args:
         network: changed in place; a network other than a :class:`VideoTransformer` takes weights of its own names only.

@@ -1,6 +1,7 @@
 """Test that the papers' printed costs are met to the last digit, or that the difference is explained."""
 
 import json
+import re
 
 import pytest
 
@@ -10,6 +11,7 @@ from lit_video.modules import TimeSformer, XViT
 from lit_video.network.cost import agrees, count_params_and_macs, published, value
 from lit_video.tables.reading import read_table
 from lit_video.training.costs import count_published
+from lit_video.utils.yaml_files import read_yaml
 from tests.conftest import EXPERIMENTS, FOUR_SKILLS
 from tests.tables.experiments import PAPERS, request_of, resolved
 
@@ -41,6 +43,20 @@ def test_every_printed_figure_is_met_or_explained(model):
     assert not wrong or model.note
     for ours, printed in zip((params, macs * model.views), EXACT.get(model.label, (None, None)), strict=True):
         assert printed is None or agrees(ours, printed)
+
+
+def test_vivits_heading_names_the_tables_and_figures_that_print_the_costs():
+    models = [model for model in MODELS if model.source.startswith("ViViT")]
+    costs = {model.cost for model in models}
+    numbers = set()
+    for path in sorted(EXPERIMENTS.glob("vivit_*.yaml")):
+        table = read_yaml(path)["table"]
+        printed = {row.get("published", {}).get("cost") for row in table["rows"].values()}
+        if printed & costs - {None}:
+            numbers.add(re.search(r"(?:Table|Fig\.) (\d+)", table["source"])[1])
+
+    tables = re.search(r"arXiv:\S+ (.*);", models[0].source)[1]
+    assert set(re.findall(r"\d+", re.sub(r"\(.*?\)", "", tables))) == numbers
 
 
 SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m", "moments")

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from lit_video.attention import Scheme
-from lit_video.inference.rollout import attention_arguments, patch_places, rollout, tubelet_frames
+from lit_video.inference.rollout import patch_places, rollout, tubelet_frames
 from lit_video.modules import TimeSformer
 from lit_video.network.vit import ViTSize
 from tests.network.test_networks_run import NETWORKS, build
@@ -30,7 +30,7 @@ def by_gradients(built, clip):
     handle = built.embed.register_forward_hook(embedded)
     out = built(clip)
     handle.remove()
-    place = patch_places(kept["tokens"].shape[1], kept["grid"])
+    place = patch_places(kept["tokens"].shape[1], kept["grid"], built.embed.prefix)
     (gradient,) = torch.autograd.grad((out * torch.randn_like(out)).sum(), kept["tokens"])
     return gradient[0].abs().amax(-1)[place] > 1e-12
 
@@ -57,7 +57,7 @@ def test_frames_of_a_map_are_those_that_it_changes_with(name):
     built, clip = network(name)
     clip.requires_grad_()
     x, grid = built.embed(clip)
-    place = patch_places(x.shape[1], grid)
+    place = patch_places(x.shape[1], grid, built.embed.prefix)
     for t, frames in enumerate(tubelet_frames(built.embed.patches, 6)):
         (gradient,) = torch.autograd.grad(x[0, place[t]].sum(), clip, retain_graph=True)
         assert gradient.abs().amax((0, 1, 3, 4)).nonzero().flatten().tolist() == frames
@@ -101,11 +101,6 @@ def test_masks_and_scales_by_keyword_are_followed(call):
     for block in built.blocks:
         block.scheme = kind(16, 2).double()
     assert torch.allclose(rollout(built, clip).logits, built(clip))
-
-
-def test_attention_that_drops_at_random_is_refused():
-    with pytest.raises(ValueError, match="dropout_p"):
-        attention_arguments(*torch.ones(3, 1, 2, 2), dropout_p=0.5)
 
 
 def test_the_tokens_that_token_learner_chooses_get_the_share():

@@ -7,8 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from einops import rearrange
 
 from lit_video.attention import Grid, Mixing, MixingPlan
+from lit_video.attention.token_learner import TokenLearner
 from lit_video.inference.rollout import Recording, route
 from tests.attention.scheme_cases import CASES, close, randomised, seen, with_steps
 from tests.attention.test_mixing import PLANS, WIDTH, offset_of
@@ -27,7 +30,7 @@ def rows(layers, x, grid):
     with torch.no_grad(), Recording() as recording:
         stack(x, grid)
     ones = torch.ones_like(x).requires_grad_()
-    y = route(stack, recording, ones, grid)
+    y = route(stack, recording.weights, ones, grid)
     close(y, torch.ones_like(y))
     (shares,) = torch.autograd.grad(y.mean((0, 2)), ones, torch.eye(y.shape[1]).to(y), is_grads_batched=True)
     return shares[:, 0].sum(-1)
@@ -155,3 +158,61 @@ def test_mixing_of_the_input_reaches_what_gradients_reach():
     case = SimpleNamespace(tokens=lambda grid, clips: x)
     reached = [set(row.nonzero().flatten().tolist()) for row in rows(stack[:1], x, grid) > 1e-12]
     assert reached == seen(case, stack[:1], grid)
+
+
+# a scheme's own calls: masks and scales, and weights outside the fused attention
+
+Q, K, V = torch.randn(3, 1, 2, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(2)).unbind()
+SEEN = torch.eye(5, dtype=torch.bool) | (torch.arange(5) < 2)
+SEEN[3] = False
+CALLS = {
+    "mask by place": ((Q, K, V, SEEN), {}),
+    "mask by name": ((Q, K, V), {"attn_mask": SEEN}),
+    "bias by name": ((Q, K, V), {"attn_mask": SEEN.double()}),
+    "causal": ((Q, K, V), {"is_causal": True}),
+    "causal with more keys": ((Q[:, :, :3], K, V), {"is_causal": True}),
+    "scale": ((Q, K, V), {"scale": 2.0}),
+    "all by name": ((), {"query": Q, "key": K, "value": V, "attn_mask": SEEN, "scale": 0.1}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_of_attention_is_recorded_with_all_its_arguments(name):
+    places, names = CALLS[name]
+    expected = F.scaled_dot_product_attention(*places, **names)
+    with Recording() as recording:
+        out = F.scaled_dot_product_attention(*places, **names)
+    close(out, expected)
+    (weights,) = recording.weights
+    close(weights @ V, expected)
+
+
+@pytest.mark.parametrize("name", ["dropout_p", "enable_gqa"])
+def test_a_call_that_is_not_followed_is_refused_by_the_arguments_name(name):
+    with pytest.raises(ValueError, match=name), Recording():
+        F.scaled_dot_product_attention(Q, K, V, **{name: True})
+
+
+def test_attention_inside_a_layer_of_torch_is_refused():
+    layer = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.randn(1, 3, 8)
+    with pytest.raises(ValueError, match="MultiheadAttention"), Recording():
+        layer(x, x, x)
+
+
+def test_token_learner_shares_by_what_it_learned():
+    """Compare with the matrices of its two maps and of its attention, of which each head has half of the channels."""
+    layer, grid = randomised(TokenLearner(WIDTH, HEADS), 1), Grid(2, 2, 2)
+    x = torch.randn(1, 9, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    normed = rearrange(layer.norm(x[:, 1:]), "1 (t s) d -> t s d", t=2)
+    learnt, fused = layer.learn(normed).softmax(1).detach(), layer.fuse(normed).sigmoid().detach()
+    with torch.no_grad(), Recording() as recording:
+        layer(x, grid)
+    (attention,) = [weights[0].mean(0) for weights in recording.weights if weights.shape[-2:] == (9, 9)]
+
+    tokens = torch.block_diag(torch.ones(1, 1), *learnt.mT).to(x)  # class and learnt tokens of all tokens
+    patches = torch.block_diag(torch.ones(1, 1), *fused).to(x)
+    matrix = patches @ attention @ tokens + torch.eye(9, dtype=x.dtype)
+    shares = rows([layer], x, grid)
+    close(shares, matrix / matrix.sum(1, keepdim=True))
+    assert shares[0, 1:5].std() > 1e-3

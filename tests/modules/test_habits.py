@@ -82,6 +82,11 @@ def test_a_setting_of_another_variant_is_refused(option):
         ViViT(4, **CLIP, **option)
 
 
+def test_a_zero_head_is_refused_where_a_probe_takes_its_place():
+    with pytest.raises(ValueError, match=r"zero_head.*probe"):
+        ViViT(4, **CLIP, zero_head=True, probe="attentive")
+
+
 every_transformer = pytest.mark.parametrize("family", [Perceiver, TimeSformer, ViViT, XViT])
 
 

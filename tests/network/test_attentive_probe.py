@@ -3,15 +3,14 @@
 import pytest
 import torch
 
-from lit_video.attention import Grid
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.aggregation import AttentiveProbe
-from lit_video.network.transformer import frame_means
 from lit_video.network.vit import ViTSize
 from lit_video.weights.loading import load_pretrained
 from tests.attention.scheme_cases import randomised
 
 SIZE = ViTSize(16, 2, 4)
+REGISTERS = ViTSize(16, 2, 4, registers=4)
 CLIPS = dict(num_frames=4, image_size=32, size=SIZE, patch_size=8)
 
 
@@ -87,25 +86,37 @@ def test_a_cnn_has_no_tokens():
         ConvNet(5, 8, 64, architecture="slow", width=8, probe="attentive")
 
 
-@pytest.mark.parametrize("frames", [1, 4])
-@pytest.mark.parametrize("prefix", [0, 1, 5])
-def test_means_of_frames_are_of_their_patches_alone(frames, prefix):
-    grid = Grid(frames, 2, 3)
-    patches = torch.arange(float(frames)).view(-1, 1).expand(-1, 6)
-    of_clip = torch.cat([torch.full((prefix,), -100.0), patches.flatten()])
-    of_frames = torch.cat([torch.full((frames, prefix), -100.0), patches], dim=1).flatten()
-    for tokens in (of_clip, of_frames):
-        means = frame_means(tokens.view(1, -1, 1), grid, torch.nn.Identity(), num_prefix_tokens=prefix)
-        assert means.flatten().tolist() == list(range(frames))
+# family, settings, tokens before the patches of a clip, of a frame
+LAYOUTS = {
+    "as many registers as frames": (TimeSformer, dict(size=REGISTERS), 5, 0),
+    "one frame": (TimeSformer, dict(num_frames=1), 1, 0),
+    "every frame's class token": (XViT, {}, 0, 1),
+    "every frame's registers": (TimeSformer, dict(size=REGISTERS, attention_type="space"), 0, 5),
+    "no class token": (ViViT, dict(variant=3), 0, 0),
+    "tubelets": (ViViT, dict(variant=1), 1, 0),
+}
 
 
-@pytest.mark.parametrize("kind", [XViT, TimeSformer])
-def test_a_probe_of_frames_leaves_prefix_tokens_out(kind):
-    model = kind(3, **CLIPS, probe="frames")
-    assert model.network.readout.keywords == {"num_prefix_tokens": model.network.embed.num_prefix_tokens}
-    assert model(torch.randn(2, 3, 4, 32, 32)).shape == (2, 3)
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_frames_probe_reads_the_mean_of_each_frames_patches_alone(name):
+    family, settings, of_clip, of_frame = LAYOUTS[name]
+    network = family(5, **CLIPS | settings, probe="frames").eval().network
+    clip = torch.randn(2, 3, network.num_frames * network.embed.patches.tubelet_size, 32, 32)
+    with torch.no_grad():
+        tokens, grid = network.forward_tokens(clip)
+        features = network.forward_features(clip)
+
+    of_frames = network.norm(tokens)[:, of_clip:].unflatten(1, (grid.t, of_frame + 16))
+    torch.testing.assert_close(features, of_frames[:, :, of_frame:].mean(2))
 
 
-def test_latents_have_no_frames():
-    with pytest.raises(ValueError, match="latents"):
-        Perceiver(3, **CLIPS, num_latents=8, probe="frames")
+def test_latents_are_no_frames():
+    with pytest.raises(ValueError, match="probe is frames"):
+        Perceiver(5, **CLIPS, num_latents=8, probe="frames")
+    Perceiver(5, **CLIPS, num_latents=8, probe="attentive")
+
+
+def test_a_frames_probe_has_a_position_for_every_frame_of_all_segments():
+    model = XViT(5, **CLIPS, segments=2, probe="frames")
+    assert model.network.aggregate.pos_embed.shape == (1, 4, 16)
+    assert model.network.embed.temp_embed.shape == (1, 2, 16)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 import torch
+from scipy.ndimage import zoom
 
 from lit_video.attention import Grid
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding, JointEmbedding
@@ -38,6 +39,23 @@ def test_a_clip_that_does_not_divide_is_named(options, shape, message):
         patches(torch.zeros(1, 3, *shape))
     with pytest.raises(ValueError, match=message):
         patches.grid(*shape)
+
+
+@pytest.mark.parametrize(("std", "expected"), [(None, 0.02), (0.5, 0.5)])
+def test_positions_start_with_the_spread_that_is_set(std, expected):
+    torch.manual_seed(0)
+    embed = FrameEmbedding(Patches(32, 4), 4, (64, 64), positions=Positions("space-time", std))
+    assert embed.pos_embed.std().item() == pytest.approx(expected, rel=0.05)
+    assert embed.temp_embed.std().item() == pytest.approx(std or 0.0, rel=0.2)
+
+
+def test_unlike_vivits_release_positions_are_not_resized_with_aligned_corners():
+    """Compare with the release's scipy.ndimage.zoom of order 1, which keeps the corners, as the docstring says."""
+    table = torch.randn(1, 8, 3, dtype=torch.float64)
+    of_release = zoom(table[0].numpy(), (6 / 8, 1), order=1)
+    ours = resize_time(table, 6)[0]
+    assert torch.equal(torch.from_numpy(of_release[[0, -1]]), table[0, [0, -1]])
+    assert (ours[[0, -1]] - table[0, [0, -1]]).abs().max() > 0.01
 
 
 def linear(source, target):

@@ -47,6 +47,8 @@ def halved(base):
     """Return an embedding that sees pixels at half their contrast."""
 
     class Halved(base):
+        causal = True
+
         def forward(self, clip):
             return super().forward(0.5 * clip)
 
@@ -82,6 +84,19 @@ def test_an_aggregation_gets_what_its_constructor_names():
             self.given = (dim, classes, num_heads, num_frames, dropout)
 
     assert XViT(5, **CLIP, dropout=0.25, aggregation=Named).network.aggregate.given == (16, 5, 2, 4, 0.25)
+
+
+def test_an_aggregation_is_told_the_frames_of_all_segments():
+    class Table(Linear):
+        def __init__(self, dim, classes, num_frames):
+            super().__init__(dim, classes)
+            self.table = nn.Parameter(torch.ones(1, num_frames, dim))
+
+        def forward(self, x):
+            return super().forward(x * self.table)
+
+    model = XViT(5, **CLIP, segments=2, aggregation=Table)
+    assert model(torch.randn(2, 3, 4, 16, 16)).shape == (2, 5)
 
 
 def test_a_class_is_stored_by_its_name_and_found_by_it():

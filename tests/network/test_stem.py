@@ -45,11 +45,13 @@ def test_it_is_an_embedding_of_xvit_and_trains():
     assert all(parameter.grad is not None for parameter in model.network.embed.patches.parameters())
 
 
+def test_its_norms_see_the_whole_clip_so_a_causal_model_refuses_it():
+    embedding = StemEmbedding(Patches(32, 8), 8, (64, 64))
+    assert seen(embedding).all(), "the docstring says so"
+    with pytest.raises(ValueError, match=r"causal.*StemEmbedding"):
+        XViT(5, 8, 32, size=SIZE, patch_size=8, embedding=StemEmbedding, causal=True, positions="space")
+
+
 def test_patches_that_the_convolutions_do_not_divide_are_refused():
     with pytest.raises(ValueError, match="patch_size is 6"):
         XViT(5, 8, 36, size=SIZE, patch_size=6, embedding=StemEmbedding)
-
-
-def test_a_causal_model_refuses_it():
-    with pytest.raises(ValueError, match="StemEmbedding"):
-        XViT(5, 8, 32, size=SIZE, patch_size=8, embedding=StemEmbedding, causal=True, positions="space")

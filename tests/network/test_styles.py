@@ -2,10 +2,12 @@
 
 import pytest
 import torch
+from timm.layers.activations import QuickGELU
 from torch import nn
 
 from lit_video.attention import Grid, Joint, ZeroLinear
 from lit_video.modules import ViViT
+from lit_video.network.block import MLP
 from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.style import FLAX_STYLE, TIMM_STYLE
@@ -128,3 +130,18 @@ def test_timesformer_takes_its_norm_in_time_from_the_image_model():
     image = image_vit().state_dict()
     load_image_vit(network, image)
     assert torch.equal(network.blocks[0].scheme.time_attn.norm.weight, image["blocks.0.norm1.weight"])
+
+
+@pytest.mark.parametrize("family", [xvit, timesformer, vivit, perceiver])
+def test_gelu_and_epsilon_of_a_size_are_those_of_every_layer(family):
+    """Leave out X-ViT's layers over frame tokens, which have an epsilon of their own in the release."""
+    settings = {"variant": 2} if family is vivit else {}
+    size = ViTSize(16, 2, 2, eps=1e-3, gelu="quick")
+    network = family(size, 5, CLIP, **settings)
+    parts = [network.embed, network.blocks, network.norm]
+    if family is not xvit:
+        parts.append(network.aggregate)
+
+    layers = [module for part in parts for module in part.modules()]
+    assert {module.eps for module in layers if isinstance(module, nn.LayerNorm)} == {1e-3}
+    assert {type(module.act) for module in layers if isinstance(module, MLP)} == {QuickGELU}

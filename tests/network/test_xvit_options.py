@@ -101,6 +101,7 @@ def test_stochastic_depth_drops_whole_branches_of_whole_clips_and_scales_the_res
         (dict(ta_layers=-1), "ta_layers is -1"),
         (dict(layers=[3]), r"layers lists \[3\]"),
         (dict(summary_layers=[1]), "summary_layers does not apply without summary"),
+        (dict(summary=True, layers="first_half", summary_layers="second_half"), "summary is True.* summary_layers"),
         (dict(summary=True, num_summary_tokens=9), "2x2 patches do not divide into 3x3 cells"),
         (dict(summary=True, num_summary_tokens=2), "num_summary_tokens is 2"),
         (dict(summary="mine"), "summary is 'mine'"),

@@ -134,7 +134,7 @@ def test_register_tokens_pass_through_a_timesformer(attention):
     picture = torch.randn(2, 3, 32, 32, dtype=torch.float64)
     clip = picture[:, :, None].expand(-1, -1, 1 if attention == "joint" else 2, -1, -1)
     x, grid = network.embed(clip)
-    places = patch_places(x.shape[1], grid, network.embed.num_prefix_tokens)[0].flatten()
+    places = patch_places(x.shape[1], grid, network.embed.prefix)[0].flatten()
     with torch.no_grad():
         patches = model.patch_embed(picture) + model.pos_embed[:, 4:]
         torch.testing.assert_close(x[:, places], patches, atol=1e-12, rtol=1e-12)
