@@ -146,8 +146,8 @@ def left(plan: Any, stages: Sequence[Any]) -> str:
     (longest,) = [stage for stage in stages if stage.name == LONGEST]
     seed = longest.trained / len({run.seed for run in plan.of(LONGEST)})
     return (
-        f"All runs are packed; {hours:.1f} hours are left. The rules name seeds at 4x as their first use; one more seed "
-        f"of all rows takes {seed:.1f} hours. It was not run, so differences at 4x hold for these trained models."
+        f"All runs are packed; {hours:.1f} hours are left. By the rules they go to seeds at 4x first; one more seed of "
+        f"all rows takes {seed:.1f} hours. It was not run, so differences at 4x hold for these trained models."
     )
 
 
