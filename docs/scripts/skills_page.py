@@ -40,17 +40,15 @@ NOT_RUN = "not run yet"
 ADAMW = ("profile", "adamw")
 VIVIT_MODELS = ("model1", "model2", "model3", "model4")
 ROWS = (BLIND, *dict.fromkeys(CONTROLS.values()), *CONTROLS)
-BLOCKS = ("{floors}", "{lengths}", "{by_skill}", "{adamw}")  # paragraphs that are tables
+BLOCKS = ("{floors}", "{lengths}", "{by_skill}", "{short}", "{adamw}")  # paragraphs that are tables
 LATE = "*"  # marks a row that ends before it has learned
 
 TEXT = """\
 # What the skills tell of attention schemes
 
 For anyone who wants to cite a number of the table [skills](../experiments/skills.yaml), or to argue with one. Written
-by `python docs/scripts/skills_page.py` from the runs in `benchmarks/results`; a test keeps it up to date. Where it
-says "{not_run}", the [plan](../benchmarks/evidence.yaml) has the runs and no number exists.
-
-{state}
+by `python docs/scripts/skills_page.py` from the runs in `benchmarks/results`; a test keeps it up to date.
+The [plan](../benchmarks/evidence.yaml) has the runs; those that are packed: {state}.
 
 ## The question
 
@@ -132,6 +130,12 @@ above, {late} marks rows that decide nothing yet.
 
 These intervals are not corrected for their number: of {count} with no difference behind them, about {chance:.0f}
 would exclude 0. They show where to look; the table above is what was asked.
+
+## Clips of eight frames
+
+The same rows at the table's own scale: eight of the skills, clips of 8 frames, {short_steps} steps, one seed.
+
+{short}
 
 ## Rate and optimizer
 
@@ -290,14 +294,14 @@ def page() -> str:
     data = skills_data()
     at = {name: runs_at(scales) for name, scales in LENGTHS.items()}
     adamw = runs_at(ADAMW)
+    short = runs_at(())
     parts = {name: by_length(runs) for name, runs in at.items()}
     skills = {name: by_skill(runs, data.opposites) for name, runs in at.items()}
     plan = read_yaml(ROOT / "benchmarks/evidence.yaml")
     count = len(data.opposites) * len(CONTROLS) * len(LENGTHS)
-    run = ", ".join(f"{name}: {len(runs.finished)}" for name, runs in {**at, "AdamW": adamw}.items())
+    run = ", ".join(f"{name} {len(runs.finished)}" for name, runs in {**at, "AdamW": adamw, "8 frames": short}.items())
     said = {
-        "not_run": NOT_RUN,
-        "state": f"Runs so far: {run}.",
+        "state": run,
         "skills": len(data.opposites),
         "floors": floors_of(data, json.loads(LEAKAGE.read_text(encoding="utf-8"))["accuracy"]["profile"]),
         "steps": f"{read_yaml(EXPERIMENTS / 'scale/profile.yaml')['trainer']['max_steps']:,}",
@@ -309,6 +313,8 @@ def page() -> str:
         "count": count,
         "chance": 0.05 * count,
         "rates": ", ".join(str(rate) for rate in plan["rates"]["trials"].values()),
+        "short": by_length(short),
+        "short_steps": f"{short.by_row['xvit1'][0].result.steps:,}",
         "adamw": by_length(adamw),
         "scales": ", ".join(f"`{'+'.join(scales)}`" for scales in LENGTHS.values()),
         "fixed": fixed_when(),
