@@ -249,12 +249,11 @@ def added(hits: RowHits, row: str) -> str:
     return f"**{points}**" if found.sign else points
 
 
-def quoted(at: Mapping[str, TableRuns]) -> dict[str, str]:
+def quoted(at: Mapping[str, TableRuns], adamw: TableRuns) -> dict[str, str]:
     """Return what the text quotes, by its names: direction and accuracy on training videos by row, TA's difference."""
     said = {}
     longest = runs_at(("embedded_longer",), table="timesformer_schemes")
     vivit = runs_at(("embedded_longer",), table="vivit_models")
-    adamw = runs_at(ADAMW)
     for length, runs in [*at.items(), ("adamw", adamw), ("longest", longest), ("longest", vivit)]:
         for row in runs.by_row:
             said[f"{row}_{length}"] = number(metric_of(runs, row, DIRECTION))
@@ -308,7 +307,7 @@ def page() -> str:
         "learned": LEARNED,
         "late": LATE,
         "lengths": "\n\n".join(f"### {name}\n\n{text}" for name, text in parts.items()),
-        **quoted(at),
+        **quoted(at, adamw),
         "by_skill": "\n\n".join(f"### By skill, {name}\n\n{text}" for name, text in skills.items()),
         "count": count,
         "chance": 0.05 * count,
