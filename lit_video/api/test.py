@@ -102,6 +102,7 @@ def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "Time
 
     Nothing is tested if the test's own frames are not as they are, or if a video may have several labels.
     """
+    from lit_video.datamodules.split_test import SplitTest
     from lit_video.engine.frame_features import FrameFeatures
     from lit_video.engine.predictions import tested_predictions
     from lit_video.tables.time_use import time_use
@@ -119,12 +120,10 @@ def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "Time
     cli.trainer.callbacks.append(features)  # type: ignore[attr-defined]
     changed: dict[str, list[Predictions]] = {}
     for order in data.test_orders:
-        data.order = order
-        cli.trainer.test(cli.model, data, ckpt_path=checkpoint, verbose=False)
+        cli.trainer.test(cli.model, SplitTest(data, order=order), ckpt_path=checkpoint, verbose=False)
         predictions = tested_predictions(cli.model, data)
         if predictions:
             changed[order] = [predictions]
-    data.order = "forward"
     head = frame_head(cli.trainer, cli.model, data, checkpoint=checkpoint, features=features)
     return time_use([forward], changed, [head] if head else [])
 

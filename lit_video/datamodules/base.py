@@ -8,6 +8,7 @@ from multiprocessing.pool import AsyncResult, ThreadPool
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import torch
 from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
@@ -17,16 +18,19 @@ from torch.utils.data import DataLoader, default_collate
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.datamodules.checks import refuse_choice, refuse_contradictions
 from lit_video.datamodules.features import Features
+from lit_video.datamodules.lessons import refuse_endless, shown_in_lesson
 from lit_video.datamodules.loaders import loader, ranks, training_sampler
 from lit_video.datamodules.manifest import Manifest, load_tables
-from lit_video.datamodules.records import Records
+from lit_video.datamodules.records import Records, print_once
 from lit_video.datamodules.seeded_clips import SeededClips
+from lit_video.errors import UserError
 from lit_video.runs.predictions import Draws
 from lit_video.utils.arguments import Count, NotNegative, Range, ShareAboveZero, Whole, check_arguments
 from lit_video.utils.classes import Classes
 from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting
 from lit_video.utils.files import user_path
 from lit_video.utils.splits import SPLITS, Split
+from lit_video.utils.text import plural
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
 from lit_video.video.batch import Batch, BatchDraws, Channels, RawBatch, draw, normalise, training_batch
 from lit_video.video.clips import ClipDataset, FrameOrder, Sample, Short, VideoRecord, share_of, some_of
@@ -37,6 +41,7 @@ from lit_video.video.sampling import Dense, Sampling
 from lit_video.video.seeding import digest
 from lit_video.video.settings import stored_settings
 from lit_video.video.trained_on import trained_on
+from lit_video.video.training_order import Indices, Lesson
 
 View = TrainingView | EvaluationViews
 SOME = 512  # most training videos that are tested to see whether a model has learned
@@ -64,6 +69,10 @@ class VideoDataModule(SeededClips):
         std: standard deviation of the pixels, in the same form as ``mean``.
         channels: order of the channels; ``bgr`` for TimeSformer's released weights of Something-Something.
         seed: seed of the order of videos and of all augmentation.
+        pairing: ``reverse`` puts each film and its reverse, the same film played backwards with the label of that
+            direction, next to each other into a batch, with the same crop and augmentation. What is blind to the order
+            of frames then has the same gradient for both, and cancels. Only for data that know the reverses.
+        lesson: classes that the first optimizer steps show; then all classes follow.
         order: order of a clip's frames in validation and test; ``static`` repeats the middle frame.
         test_orders: further orders of frames to test, to see what the model uses of time; ``run.json`` then has
             ``reversed/video_top1``, for example.
@@ -87,6 +96,7 @@ class VideoDataModule(SeededClips):
     compares_contents: bool = False  #: True to look for equal files in two splits or classes, for a user's own videos
     disjoint = False  #: True if no video can be in two splits
     present: tuple[Split, ...] = SPLITS  #: splits that ``data check`` inspects
+    further_splits: tuple[Split, ...] = ("train",)  #: splits that a run is tested on after its test
     draw_kind = "recording"  #: noun for one draw, see :meth:`draw_names`
 
     def __init__(
@@ -106,8 +116,10 @@ class VideoDataModule(SeededClips):
         mean: PerChannel = 0.5,
         std: PerChannel = 0.5,
         channels: Channels = "rgb",
-        # draws, and the order of a clip's frames
+        # draws, the order of videos in training, and that of a clip's frames
         seed: int = 0,
+        pairing: Literal["reverse"] | None = None,
+        lesson: Lesson | None = None,
         order: FrameOrder = "forward",
         test_orders: tuple[FrameOrder, ...] = (),
         # reading of the videos
@@ -140,6 +152,8 @@ class VideoDataModule(SeededClips):
             augmentation = replace(recipe(None), crop="whole" if views == "whole" else "scale")
         self.augmentation = recipe(augmentation, self.image_size)
         self.train_share = train_share
+        self.pairing: Literal["reverse"] | None = pairing
+        self.lesson = lesson
 
         # views of validation and test
         self.test_clips = test_clips
@@ -149,7 +163,6 @@ class VideoDataModule(SeededClips):
         self.test_image_size = as_setting(test_image_size or image_size)
         self.order: FrameOrder = order
         self.test_orders = test_orders
-        self.tested: Literal["train", "test"] = "test"  # split whose videos a test takes, see test_dataloader
 
         # reading
         self.keep_gb = keep_gb
@@ -219,34 +232,68 @@ class VideoDataModule(SeededClips):
         return VIEWS[self.views](crops, self.test_image_size, self.short_side)
 
     def train_dataloader(self) -> DataLoader[Sample]:
-        """Load one random clip of every video, shuffled; leave out the last step if its batch would be incomplete."""
-        dataset = self._dataset(self._expected("train"), self.training_view())
+        """Load one random clip of every video, in the order of :class:`~lit_video.video.training_order.TrainingOrder`.
+
+        An epoch has the steps that the videos fill. Processes of ``torch.distributed`` have a part of each step each.
+        """
+        records = self._expected("train")
+        reverses = self.reverses(records) if self.pairing else None
+        dataset = self._dataset(records, self.training_view(), reverses=reverses)
 
         # digests are read in the background; a checkpoint waits for them
         if self.trainer and self.trainer.is_global_zero and not self._trained_on:
             trained_before = getattr(self.trainer.lightning_module, "trained_on", "")
             self._trained_on = ThreadPool(1).apply_async(trained_on, (dataset.records, trained_before))
 
-        sampler = training_sampler(self, len(dataset), self._resume)
-        return self._loader(dataset, sampler)
+        return self._loader(dataset, self._training_sampler(records, reverses))
+
+    def _training_sampler(self, records: Records, reverses: Indices | None) -> TrainingSampler:
+        """Return the order of training videos: those of a lesson first, and a film beside its reverse."""
+        videos = np.arange(len(records))
+        if reverses is not None:
+            videos = videos[videos < reverses]
+            print_once(f"a batch has {plural(self.batch_size // 2, 'film')}, each beside its reverse")
+        if self.lesson is None:
+            return training_sampler(self, videos, reverses=reverses)
+
+        shown = shown_in_lesson(self, records, reverses)
+        sampler = training_sampler(
+            self,
+            videos,
+            reverses=reverses,
+            lesson=videos[shown[videos]],
+            lesson_steps=self.lesson.steps,
+        )
+        refuse_endless(self.lesson, sampler, self.trainer)
+        return sampler
+
+    def with_reverses(self, records: Records) -> Records:
+        """Return training videos with the reverse of each; here all are there already."""
+        return records
+
+    def reverses(self, records: Records) -> Indices:
+        """Return for each training video the number of its reverse, the same film played backwards: ``(videos,)``."""
+        raise UserError("data.pairing: this data set does not know which videos are each other's reverse; leave it out")
 
     def val_dataloader(self) -> Any:
         """Load the centre view of every video."""
         return self._views("val", clips=1, crops=1)
 
     def test_dataloader(self) -> Any:
-        """Load all views of every test video, or, if ``tested`` is ``train``, of up to ``SOME`` training videos.
-
-        Training videos are then cut as in the test and not augmented: a model has learned if most of them are right.
-        """
-        if self.tested == "train":
-            return self._views("train", self.test_clips, self.test_crops)
+        """Load all views of every test video."""
         if self.trainer and self.trainer.ckpt_path:
             loaded = str(self.trainer.ckpt_path)
             savers = self.trainer.checkpoint_callbacks
             choosers = [saver for saver in savers if getattr(saver, "best_model_path", "") == loaded]
             refuse_choice(self, choosers)
-        return self._views("test", self.test_clips, self.test_crops)
+        return self.test_loader()
+
+    def test_loader(self, split: Split = "test", order: FrameOrder | None = None) -> Any:
+        """Load all views of a split's videos, cut as in the test; of the training split up to ``SOME`` videos.
+
+        ``order`` is that of a clip's frames, ``None`` for the data set's.
+        """
+        return self._views(split, self.test_clips, self.test_crops, order=order)
 
     def predict_dataloader(self) -> Any:
         """Load the centre view of every test video."""
@@ -275,7 +322,7 @@ class VideoDataModule(SeededClips):
         self._features.complete([*records], features_of)
 
     def training_sample(self) -> Records:
-        """Return the training videos that a test takes if ``tested`` is ``train``: up to ``SOME``, always the same."""
+        """Return the training videos that a test takes: up to ``SOME``, always the same."""
         return Records.of(some_of(self._expected("train"), SOME))
 
     def training_view(self) -> TrainingView:
@@ -292,7 +339,7 @@ class VideoDataModule(SeededClips):
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> RawBatch | Any:
         """Count broken videos and videos with gaps; draw the random augmentation of a training batch on the CPU."""
-        if self.trainer is None or not _is_raw(batch):
+        if self.trainer is None or not is_raw(batch):
             return batch
 
         if any(batch["broken"]) or any(batch.get("gap", ())):
@@ -303,10 +350,6 @@ class VideoDataModule(SeededClips):
 
     def _count_faults(self, batch: RawBatch, trainer: Trainer) -> None:
         """Count a batch's broken videos and videos with gaps, for the split that the trainer runs."""
-        tests_training_videos = trainer.testing and self.tested == "train"  # training has counted these
-        if tests_training_videos:
-            return
-
         split = SPLIT_OF_STAGE.get(trainer.state.stage, "val")
         videos = batch["video"].tolist()
         self.found_broken.add(split, videos, batch["broken"])
@@ -314,7 +357,7 @@ class VideoDataModule(SeededClips):
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
         """Augment a training batch, or normalise an evaluation batch, on the device; leave other batches unchanged."""
-        if not _is_raw(batch):
+        if not is_raw(batch):
             return batch
         return self.augment(batch) if batch.get("draws") else self.normalise(batch)
 
@@ -337,7 +380,13 @@ class VideoDataModule(SeededClips):
     def _draws(self, batch: RawBatch) -> BatchDraws:
         """Draw the random augmentation of a batch, as tensors on the clips' device."""
         height, width = batch["clip"].shape[-2:]
-        draws = draw(batch["key"].cpu(), (height, width), self.augmentation, seed=self.seed)
+        draws = draw(
+            batch["key"].cpu(),
+            (height, width),
+            self.augmentation,
+            seed=self.seed,
+            reverses=self.pairing is not None,
+        )
         on_device: BatchDraws = move_data_to_device(draws, batch["clip"].device)
         return on_device
 
@@ -346,18 +395,18 @@ class VideoDataModule(SeededClips):
         return super().state_dict() | {"broken": dict(self.found_broken.reasons["train"])}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Make the next training loader skip the videos already seen in the checkpoint's epoch."""
+        """Keep position and broken videos of a checkpoint for the training that begins with it."""
         super().load_state_dict(state_dict)
         broken = state_dict["broken"]
-        if broken:
+        if broken and self._may_resume:
             count = len(self._expected("train"))
             reasons = {video: reason for video, reason in broken.items() if video < count}
             self.found_broken.reasons["train"] = reasons
 
-    def _views(self, split: Split, clips: int, crops: int) -> Any:
+    def _views(self, split: Split, clips: int, crops: int, order: FrameOrder | None = None) -> Any:
         """Load views of a split's videos; of the training split up to ``SOME`` videos."""
         records = self.training_sample() if split == "train" else self._expected(split)
-        dataset = self._dataset(records, self.view(crops), clips=clips, order=self.order)
+        dataset = self._dataset(records, self.view(crops), clips=clips, order=order or self.order)
         if not len(dataset):
             return []  # Lightning skips a stage without loaders
 
@@ -365,7 +414,13 @@ class VideoDataModule(SeededClips):
         return self._loader(dataset, EvaluationSampler(len(dataset), ranks(self.trainer)))
 
     def _dataset(
-        self, records: Sequence[VideoRecord], view: View, *, clips: int | None = None, order: FrameOrder = "forward"
+        self,
+        records: Sequence[VideoRecord],
+        view: View,
+        *,
+        clips: int | None = None,
+        order: FrameOrder = "forward",
+        reverses: Indices | None = None,
     ) -> ClipDataset:
         """Return clips of some videos: ``clips`` for each video, evenly spaced, or a random one if it is ``None``."""
         return ClipDataset(
@@ -379,6 +434,7 @@ class VideoDataModule(SeededClips):
             fail=self.found_broken.on_broken == "fail",
             decode=self._decode,
             short=self.short,
+            reverses=reverses,
         )
 
     def _expected(self, split: Split) -> Records:
@@ -386,6 +442,8 @@ class VideoDataModule(SeededClips):
         records = Records.of(self.records(split))
         if split == "train" and self.train_share < 1:
             records = Records.of(share_of(records, self.train_share))
+        if split == "train" and self.pairing:
+            records = self.with_reverses(records)
         self.found_broken.expect(split, records, self._tables())
         return records
 
@@ -424,6 +482,6 @@ class VideoDataModule(SeededClips):
         return Path(os.path.commonpath(paths))
 
 
-def _is_raw(batch: Any) -> bool:
+def is_raw(batch: Any) -> bool:
     """Return whether a batch is from a loader of this package, not from a user's or an example for an export."""
     return isinstance(batch, Mapping) and {"clip", "label", "broken", "key"} <= batch.keys()

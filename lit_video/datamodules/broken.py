@@ -1,13 +1,14 @@
 """Count the videos of a data set that could not be read, and refuse too many; count those with gaps in time."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch.distributed as dist
 
 from lit_video.datamodules.manifest import Manifest
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
+from lit_video.utils.splits import Split
 
 OnBroken = Literal["fail", "skip", "report"]
 
@@ -18,8 +19,8 @@ class BrokenVideos:
     def __init__(self, on_broken: OnBroken, percent: float) -> None:
         self.on_broken = on_broken
         self.percent = percent
-        self.reasons: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
-        self.gaps: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
+        self.reasons: dict[str, dict[int, str]] = {split: {} for split in get_args(Split)}
+        self.gaps: dict[str, dict[int, str]] = {split: {} for split in get_args(Split)}
         self._records: dict[str, Records] = {}
 
     def expect(self, split: str, records: Records, tables: Manifest | None = None) -> None:

@@ -31,11 +31,14 @@ def refuse_contradictions(data: Any) -> None:
     data.training_view()  # refuses a short side smaller than the clip
     data.view(data.test_crops)  # refuses an unsupported number of crops
 
+    if data.pairing and data.batch_size % 2:
+        raise ValueError(f"batch_size is {data.batch_size}, expected an even number: with pairing a batch holds pairs")
+
     changes_order = data.order != "forward"
     changes_pixels = augmentation.random_erasing or augmentation.cutmix
     leaves_out_videos = data.found_broken.on_broken != "fail"
-    if data.features and (changes_order or changes_pixels or leaves_out_videos):
-        settings = "order, broken, augmentation.random_erasing and augmentation.cutmix"
+    if data.features and (changes_order or changes_pixels or leaves_out_videos or data.pairing):
+        settings = "order, pairing, broken, augmentation.random_erasing and augmentation.cutmix"
         raise ValueError(f"features are computed from unchanged videos: leave out {settings}")
 
 

@@ -139,7 +139,7 @@ class DrawnVideos(SeededClips):
 
     def train_dataloader(self) -> DataLoader[Sample]:
         """Draw an epoch of new videos."""
-        sampler = training_sampler(self, self.epoch_length, self._resume)
+        sampler = training_sampler(self, np.arange(self.epoch_length))
         return self._loader("train", self.epoch_length, sampler)
 
     def val_dataloader(self) -> DataLoader[Sample]:

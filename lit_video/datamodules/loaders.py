@@ -9,48 +9,72 @@ from lightning import Trainer
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from lit_video.datamodules.manifest import Manifest
+from lit_video.datamodules.records import print_once
 from lit_video.errors import UserError
 from lit_video.utils.processes import ignore_stops
 from lit_video.video.clips import Sample
 from lit_video.video.decoding.frame_table import add_source
 from lit_video.video.loading import TimedLoader, TrainingSampler
+from lit_video.video.training_order import Indices, TrainingOrder
 
 
 def ranks(trainer: Trainer | None) -> tuple[int, int]:
     """Return the number of processes, and this process's rank."""
     if trainer is not None:
         return trainer.world_size, trainer.global_rank
-    if dist.is_available() and dist.is_initialized():  # Fabric
-        return dist.get_world_size(), dist.get_rank()
+    if dist.is_available() and dist.is_initialized():  # Fabric, or a loop of the user's
+        processes = dist.get_world_size()
+        if processes > 1:
+            print_once(
+                f"each of {processes} processes loads its own part of the videos: do not divide the loader again"
+            )
+        return processes, dist.get_rank()
     return 1, 0
 
 
-def training_sampler(data: Any, count: int, resume: tuple[int, int]) -> TrainingSampler:
-    """Return a sampler that begins where an epoch was left; refuse a step that takes more clips than there are videos.
+def training_sampler(
+    data: Any,
+    videos: Indices,
+    *,
+    reverses: Indices | None = None,
+    lesson: Indices | None = None,
+    lesson_steps: int = 0,
+) -> TrainingSampler:
+    """Return a sampler that begins where training does; refuse a step that takes more clips than there are.
 
-    ``resume`` is the epoch, and the number of its videos that were seen.
+    Args:
+        data: data module with ``trainer``, ``batch_size``, ``seed`` and ``position()``.
+        videos: numbers of the videos; with ``reverses`` one of each film's two.
+        reverses: for every video the number of its reverse, which follows it.
+        lesson: those of ``videos`` that the first lesson shows.
+        lesson_steps: optimizer steps of the lesson.
     """
     accumulate = getattr(data.trainer, "accumulate_grad_batches", 1)
     processes, rank = ranks(data.trainer)
-    sampler = TrainingSampler(
-        count,
+    step_size = data.batch_size * processes * accumulate
+    order = TrainingOrder(
+        videos,
         data.seed,
+        reverses=reverses,
+        lesson=lesson,
+        lesson_items=lesson_steps * step_size,
+    )
+    for part, name in ((videos, "videos"), (lesson, "videos of the lesson")):
+        if part is not None and order.size * len(part) < step_size:
+            factors = f"{data.batch_size} x {processes} processes x {accumulate} batches"
+            there = f"there are {order.size * len(part)} {name}"
+            raise UserError(f"data.batch_size: a step takes {step_size} clips ({factors}), {there}")
+
+    return TrainingSampler(
+        order,
         data.batch_size,
         ranks=(processes, rank),
         accumulate=accumulate,
+        resume=data.position(),
     )
-    if not sampler.steps:
-        factors = f"{data.batch_size} x {processes} processes x {accumulate} batches"
-        fault = f"a step takes {sampler.step_size} clips ({factors}), there are {count} videos"
-        raise UserError(f"data.batch_size: {fault}")
-
-    epoch, _ = resume
-    sampler.resume = resume
-    sampler.set_epoch(epoch)  # workers prefetch before Lightning sets the epoch
-    return sampler
 
 
-def position(trainer: Trainer, batch_size: int) -> tuple[int, int]:
+def seen_of_epoch(trainer: Trainer, batch_size: int) -> tuple[int, int]:
     """Return the epoch, and the number of its videos that all processes together have seen."""
     loop = trainer.fit_loop
     # the epoch that began last, because trainer.current_epoch is one higher after an epoch's end

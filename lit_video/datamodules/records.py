@@ -31,6 +31,7 @@ class Records(Sequence[VideoRecord]):
         paths: paths of the videos.
         labels: ``(n,)``, or ``(n, tasks)`` with several tasks.
         times: start, end and frame rate of each record, ``(n, 3)``.
+        backwards: whether each video is played backwards; empty if none is.
     """
 
     def __init__(
@@ -38,12 +39,16 @@ class Records(Sequence[VideoRecord]):
         paths: Iterable[str],
         labels: Sequence[int | tuple[int, ...]],
         times: Sequence[tuple[float | None, float | None, float | None]] = (),
+        backwards: Sequence[bool] = (),
     ) -> None:
         self._paths: NDArray[np.bytes_] = np.array([to_bytes(path) for path in paths], np.bytes_)
         self.labels = np.array(labels, np.int32)
         self._times = np.array(times, np.float64)  # NaN: no time
         if np.isnan(self._times).all():
             self._times = np.broadcast_to(np.nan, (len(self), 3))  # takes no memory
+        self.backwards: NDArray[np.bool_] = np.array(backwards, np.bool_)
+        if not self.backwards.any():
+            self.backwards = np.broadcast_to(np.False_, len(self))
 
     @classmethod
     def of(cls, records: Iterable[VideoRecord], path: Callable[[str], str] = str) -> Records:
@@ -54,11 +59,19 @@ class Records(Sequence[VideoRecord]):
         paths: list[str] = []
         labels: list[int | tuple[int, ...]] = []
         times: list[tuple[float | None, float | None, float | None]] = []
+        backwards: list[bool] = []
         for record in records:
             paths.append(path(str(record.path)))
             labels.append(record.label)
             times.append((record.start, record.end, record.fps))
-        return cls(paths, labels, times)
+            backwards.append(record.backwards)
+        return cls(paths, labels, times, backwards)
+
+    def played_backwards(self, labels: Sequence[int]) -> Records:
+        """Return these videos and then each again, played in the other direction, with the labels of that direction."""
+        times = np.concatenate((self._times, self._times)).tolist()
+        both = [*self.labels.tolist(), *labels]
+        return Records([*self.paths, *self.paths], both, times, [*self.backwards, *~self.backwards])
 
     @property
     def paths(self) -> list[str]:
@@ -71,7 +84,8 @@ class Records(Sequence[VideoRecord]):
     def __getitem__(self, index: int) -> VideoRecord:  # type: ignore[override]  # no slices
         path = Path(to_text(self._paths[index]))
         start, end, fps = _or_none(self._times[index])
-        return VideoRecord(path, self.label(index), start=start, end=end, fps=fps)
+        backwards = bool(self.backwards[index])
+        return VideoRecord(path, self.label(index), start=start, end=end, fps=fps, backwards=backwards)
 
     def label(self, index: int) -> int | tuple[int, ...]:
         """Return a record's label."""

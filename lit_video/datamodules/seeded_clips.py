@@ -4,7 +4,7 @@ from typing import Any
 
 from lightning import LightningDataModule
 
-from lit_video.datamodules.loaders import position
+from lit_video.datamodules.loaders import seen_of_epoch
 from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, per_channel
 from lit_video.video.batch import Batch, Channels, RawBatch, evaluation_batch
 
@@ -39,7 +39,8 @@ class SeededClips(LightningDataModule):
         self.std = per_channel("std", std, least=LEAST_STD)
         self.channels: Channels = channels
         self.seed = seed
-        self._resume = (0, 0)  # epoch, and number of its clips that all processes together have seen
+        # position in a checkpoint: epoch, and number of its clips that all processes together have seen
+        self._loaded: tuple[int, int] | None = None
 
     def normalise(self, batch: RawBatch) -> Batch:
         """Normalise all views, uint8 ``(b, views, t, 3, height, width)`` -> ``(b * views, 3, t, height, width)``."""
@@ -48,9 +49,23 @@ class SeededClips(LightningDataModule):
     def state_dict(self) -> dict[str, Any]:
         """Return the position in the epoch, for the checkpoint."""
         assert self.trainer is not None
-        epoch, seen = position(self.trainer, self.batch_size)
+        epoch, seen = seen_of_epoch(self.trainer, self.batch_size)
         return {"epoch": epoch, "seen": seen}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Make the next training loader skip the videos already seen in the checkpoint's epoch."""
-        self._resume = (state_dict["epoch"], state_dict["seen"])
+        """Keep the checkpoint's position for the training that begins with it; a test or prediction has none."""
+        if self._may_resume:
+            self._loaded = (state_dict["epoch"], state_dict["seen"])
+
+    @property
+    def _may_resume(self) -> bool:
+        """True unless a trainer loads a checkpoint for something else than training."""
+        return self.trainer is None or self.trainer.state.fn == "fit"
+
+    def position(self) -> tuple[int, int]:
+        """Return epoch, and number of its clips that were seen, at which training begins; forget the checkpoint's."""
+        stored = self._loaded
+        self._loaded = None
+        if stored and (self.trainer is None or self.trainer.ckpt_path):  # not one that another training has left over
+            return stored
+        return (self.trainer.current_epoch if self.trainer else 0), 0

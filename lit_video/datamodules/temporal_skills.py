@@ -41,6 +41,7 @@ from lit_video.video.decoding import Frames, FrameTable, KeptVideos
 from lit_video.video.decoding.frame_table import add_source
 from lit_video.video.sampling import Dense, Sampling, Segments
 from lit_video.video.seeding import digest
+from lit_video.video.training_order import Indices
 
 _logger = logging.getLogger(__name__)
 
@@ -110,6 +111,7 @@ class TemporalSkills(VideoDataModule):
         test_difficulty: difficulty of the hardest validation and test videos; higher, so that no model gets all right.
         pairs: numbers of pairs of videos per skill in train, val and test; multiples of the steps keep the strata
             whole.
+        fresh: number of pairs of videos per skill as difficult as those of training, on which a run is tested too.
         drawing: seed of all pictures, so that settings can be chosen on other pictures than those of the tests.
         sampling: sampling of clips, ``Dense`` or ``Segments``; ``None`` for ``Segments`` over the whole video.
         num_frames: frames of a clip.
@@ -130,6 +132,7 @@ class TemporalSkills(VideoDataModule):
         difficulty: Share = 0.65,
         test_difficulty: Share = 0.85,
         pairs: tuple[Count, Count, Count] = (256, 16, 64),
+        fresh: Whole = 0,
         drawing: Whole = 0,
         sampling: Sampling | None = None,
         num_frames: Count = 8,
@@ -145,6 +148,9 @@ class TemporalSkills(VideoDataModule):
         self.difficulty = difficulty
         self.test_difficulty = test_difficulty
         self.pairs: dict[Split, int] = dict(zip(("train", "val", "test"), pairs, strict=True))
+        if fresh:
+            self.pairs["fresh"] = fresh
+            self.further_splits = (*self.further_splits, "fresh")
         self.drawing = drawing
         self._filled: set[Split] = set()  # splits whose stored pixels were asked for
 
@@ -152,13 +158,13 @@ class TemporalSkills(VideoDataModule):
         if frames_per_step > 1:
             size += f"-s{frames_per_step}"
         hardest = f"d{difficulty:g}-{test_difficulty:g}"
-        counts = "-".join(map(str, pairs))
+        counts = "-".join(map(str, self.pairs.values()))
         folder = f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{size}-{hardest}-{counts}"
         if drawing:
             folder += f"-drawing{drawing}"
         self.root = data_folder(root) / folder
 
-        self._check_pictures(skills, pairs)
+        self._check_pictures(skills, list(self.pairs.values()))
         self._check_clips()
 
     def _check_pictures(self, skills: Sequence[str], pairs: Sequence[int]) -> None:
@@ -223,6 +229,12 @@ class TemporalSkills(VideoDataModule):
         records = self.records(split)
         skills = [*self.skills]
         return [f"{skills[record.label // 2]}/{record.path.stem}" for record in records]  # type: ignore[operator]
+
+    def reverses(self, records: Records) -> Indices:
+        """Return for each training video the number of its reverse: ``(videos,)``."""
+        films = [(record.label // 2, record.path.name) for record in records]  # type: ignore[operator]  # one label each
+        place = {(film, label % 2): i for i, (film, label) in enumerate(zip(films, records.labels, strict=True))}
+        return np.array([place[film, 1 - label % 2] for film, label in zip(films, records.labels, strict=True)])
 
     @property
     def blind_ceiling(self) -> float:
@@ -394,7 +406,7 @@ class TemporalSkills(VideoDataModule):
         """Return how every pair of videos is drawn, and where its files are."""
         pairs: list[DrawnPair] = []
         for split, count in self.pairs.items():
-            difficulty = self.difficulty if split == "train" else self.test_difficulty
+            difficulty = self.difficulty if split in ("train", "fresh") else self.test_difficulty
             for name, named_skill in self.skills.items():
                 firsts = first_steps(count, self.steps, digest(VERSION, self.drawing, split, name))
 

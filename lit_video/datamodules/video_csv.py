@@ -6,6 +6,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
@@ -22,6 +24,7 @@ from lit_video.utils.arguments import Positive, check_arguments
 from lit_video.utils.files import is_video, user_path
 from lit_video.utils.splits import Split
 from lit_video.utils.text import case_twins, composed, natural
+from lit_video.video.training_order import Indices
 
 Values = list[str | int]
 _TIMES = ("start", "end")
@@ -68,6 +71,8 @@ class VideoCSV(AnnotatedVideos):
         fps: frames per second of videos that are folders of frames.
         draw_column: name of the column that holds the person, the recording or another source. Test videos that
             share it are one draw, so intervals count persons in place of videos.
+        reverse_column: name of the column that holds the class of the video played backwards, such as ``close`` beside
+            ``open``; with ``pairing``, training shows each video in both directions.
         groups: classes by group name: ``test/group/NAME`` is the top-1 over a group's test videos.
         source: origin of the videos, for the error if ``root`` does not exist.
         **kwargs: see :class:`AnnotatedVideos`.
@@ -94,6 +99,7 @@ class VideoCSV(AnnotatedVideos):
         label_separator: str | None = None,
         fps: Positive | None = None,
         draw_column: str | None = None,
+        reverse_column: str | None = None,
         groups: dict[str, list[str]] | None = None,
         source: str | None = None,
         **kwargs: Any,
@@ -124,7 +130,8 @@ class VideoCSV(AnnotatedVideos):
         self.columns = (path_column, label_column)
         self.draw_column = draw_column
         self.draw_kind = draw_column or self.draw_kind
-        named_columns = dict.fromkeys((*self.columns, split_column, draw_column))
+        self.reverse_column = reverse_column
+        named_columns = dict.fromkeys((*self.columns, split_column, draw_column, reverse_column))
         self.required = tuple(column for column in named_columns if column)
         self.given_columns = spelled(columns or (), (*self.required, *_TIMES))
         distinct = {*self.given_columns}
@@ -137,6 +144,8 @@ class VideoCSV(AnnotatedVideos):
         if groups and (label_separator or "others" in groups or "/" in "".join(groups)):
             expected = "expected names other than others, without a slash, and one label per video"
             raise ValueError(f"groups is {[*groups]}, {expected}")
+        if reverse_column and label_separator:
+            raise ValueError("reverse_column is for one label per video: leave out label_separator")
         self.groups = groups or {}
         self.fps = fps
         self.source = source
@@ -223,6 +232,30 @@ class VideoCSV(AnnotatedVideos):
             names[self._segment(row)] = row.text(self.draw_column)
         self._read.clear()
         return [names[identity] for identity in records.identities()]
+
+    def with_reverses(self, records: Records) -> Records:
+        """Return training videos, and then each played backwards, with the class of that direction."""
+        if not self.reverse_column:
+            raise UserError("data.pairing: name the column with the class of each video's reverse, data.reverse_column")
+
+        class_of: dict[tuple[str, float | None, float | None], int] = {}
+        reverse_of: dict[str, str] = {}  # by the name of a class
+        for row in self._rows("train"):
+            forward = composed(row.text(self.columns[1]))
+            backward = composed(row.text(self.reverse_column))
+            class_of[self._segment(row)] = row.member(self.reverse_column, self.numbers, backward)
+            for name, reverse in ((forward, backward), (backward, forward)):
+                before = reverse_of.setdefault(name, reverse)
+                if before != reverse:
+                    fault = f"says that {name!r} backwards is {reverse!r}, another row {before!r}; name one"
+                    raise row.error(self.reverse_column, fault)
+        self._read.clear()
+        return records.played_backwards([class_of[identity] for identity in records.identities()])
+
+    def reverses(self, records: Records) -> Indices:
+        """Return for each training video the number of its reverse: ``(videos,)``."""
+        films = len(records) // 2
+        return np.roll(np.arange(len(records)), films)
 
     def _segment(self, row: AnnotationRow) -> Segment:
         """Return the file that a row lists, as found on disk, with start and end of its segment."""

@@ -12,7 +12,7 @@ from lightning.pytorch.callbacks import Callback
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lit_video.datamodules import VideoDataModule
+from lit_video.datamodules.split_test import test_of
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import VideoAccuracy
 
@@ -46,10 +46,10 @@ class FrameFeatures(Callback):
     def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin to collect if the frames are those of one repeated frame."""
         self.close()
-        data = trainer.datamodule  # type: ignore[attr-defined]
-        if not isinstance(data, VideoDataModule) or data.order != STATIC:
+        test = test_of(trainer.datamodule)  # type: ignore[attr-defined]
+        if test is None or test.order != STATIC:
             return
-        self.of_split.pop(data.tested, None)
+        self.of_split.pop(test.split, None)
         if not isinstance(pl_module, VideoClassifier) or pl_module.several_labels:
             return
 
@@ -79,15 +79,15 @@ class FrameFeatures(Callback):
         if self._inputs is None:
             return
         self.close()
-        data = trainer.datamodule  # type: ignore[attr-defined]
-        if not self._videos.update_called:
+        test = test_of(trainer.datamodule)  # type: ignore[attr-defined]
+        if test is None or not self._videos.update_called:
             return
         with self._videos.sync_context():
             video = self._videos.videos()
             features, target = self._videos.per_video()
         if not len(video) or not bool(torch.isfinite(features).all()):
             return
-        self.of_split[data.tested] = VideoFeatures(
+        self.of_split[test.split] = VideoFeatures(
             video.cpu().numpy(),
             features.double().cpu().numpy(),
             target.cpu().numpy(),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lit_video.datamodules import VideoDataModule
+from lit_video.datamodules.split_test import SplitTest, test_of
 from lit_video.engine.mistakes import write_mistakes
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import average_precision
@@ -24,7 +25,7 @@ from lit_video.runs.predictions import (
     Logits,
     Predictions,
     TaskPredictions,
-    file_of_order,
+    file_of_further,
     packed_predictions,
     save_logits,
 )
@@ -38,9 +39,9 @@ _logger = logging.getLogger(__name__)
 class SavePredictions(Callback):
     """Files of a run's first test: predictions, accuracy by class, mistakes, confusion matrix.
 
-    With several tasks, each task has a figure, named after the task. A further test with the frames in another order
-    writes its predictions alone, one on training videos nothing. With several labels per video only ``classes.csv`` is
-    written, with average precisions.
+    With several tasks, each task has a figure, named after the task. A further test, of another split or with frames in
+    another order, writes its predictions alone. With several labels per video only ``classes.csv`` is written, with
+    average precisions.
     """
 
     def __init__(self, run_dir: Path, title: str) -> None:
@@ -51,13 +52,12 @@ class SavePredictions(Callback):
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Gather the predictions of all processes; rank 0 writes."""
-        data = trainer.datamodule  # type: ignore[attr-defined]
+        test = test_of(trainer.datamodule)  # type: ignore[attr-defined]
         assert isinstance(pl_module, VideoClassifier)
-        assert isinstance(data, VideoDataModule)
-        if data.tested == "train":  # the test's predictions are kept, even if there is no test video
-            return
-        is_first = not self.tested
-        self.tested = True
+        assert test is not None
+        self.predictions = None
+        is_first = test.split == "test" and not self.tested
+        self.tested = self.tested or is_first
 
         accuracy = pl_module.test_accuracy
         with accuracy.sync_context():
@@ -69,25 +69,28 @@ class SavePredictions(Callback):
             return  # refuse_not_finite ends the run
 
         if not pl_module.several_labels:
-            self._keep(video, outputs, data, is_first=is_first)
+            self._keep(video, outputs, test, is_first=is_first)
         elif is_first:
-            rows = precision_rows(data.class_names, *outputs[""])
+            rows = precision_rows(test.data.class_names, *outputs[""])
             write_table(self.run_dir / "classes.csv", [("class", "videos", "average_precision"), *rows])
 
     def _keep(
-        self, video: Tensor, outputs: Mapping[str, tuple[Tensor, Tensor]], data: VideoDataModule, *, is_first: bool
+        self, video: Tensor, outputs: Mapping[str, tuple[Tensor, Tensor]], test: SplitTest, *, is_first: bool
     ) -> None:
         """Keep the predictions of a test, by task logits and targets; write the files of the first test."""
+        data = test.data
         tasks = named_outputs(outputs, data)
         number = video.cpu().numpy()
         opposite = opposite_classes(data.opposites)
+        draws = None
+        if is_first or test.split not in ("train", "test"):  # further tests of the same videos have the same draws
+            draws = data.draws(test.split)
+            draws = draws and draws.of(number)
         if not is_first:
-            self.predictions = Predictions.of_logits(number, tasks, opposite=opposite)
-            write_bytes(self.run_dir / file_of_order(data.order), packed_predictions(self.predictions))
+            self.predictions = Predictions.of_logits(number, tasks, opposite=opposite, draws=draws)
+            write_bytes(self.run_dir / file_of_further(test.key), packed_predictions(self.predictions))
             return
 
-        draws = data.draws("test")
-        draws = draws and draws.of(number)
         self.predictions = save_logits(self.run_dir, number, tasks, opposite=opposite, draws=draws)
         write_mistakes(self.run_dir / MISTAKES, self.predictions, data)
         rows: list[tuple[object, ...]] = [("task", "class", "videos", "top1", "top5")]

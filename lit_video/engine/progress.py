@@ -11,6 +11,7 @@ from lightning.pytorch.callbacks import Callback
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.broken import BrokenVideos
+from lit_video.datamodules.split_test import SplitTest
 from lit_video.runs.record import State, Status
 from lit_video.runs.status import write_status
 from lit_video.utils.files import write_table
@@ -131,8 +132,8 @@ class ReportBroken(Callback):
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Report broken videos, and those with gaps, of training and validation, or of the test."""
-        on_training_videos = trainer.testing and trainer.datamodule.tested == "train"  # type: ignore[attr-defined]
-        if not trainer.is_global_zero or on_training_videos:
+        is_further_test = isinstance(trainer.datamodule, SplitTest)  # type: ignore[attr-defined]
+        if not trainer.is_global_zero or is_further_test:
             return
 
         broken = _broken(trainer)
@@ -163,5 +164,5 @@ def _write_broken(file: Path, broken: BrokenVideos) -> None:
 
 
 def _broken(trainer: Trainer) -> BrokenVideos:
-    data: VideoDataModule = trainer.datamodule  # type: ignore[attr-defined]  # set by fit and test
-    return data.found_broken
+    data: VideoDataModule | SplitTest = trainer.datamodule  # type: ignore[attr-defined]  # set by fit and test
+    return data.data.found_broken if isinstance(data, SplitTest) else data.found_broken

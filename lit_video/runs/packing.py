@@ -18,9 +18,9 @@ from lit_video.runs.packs import PackedFiles, most_unpacked, pack_of, packed_run
 from lit_video.runs.predictions import (
     FILE,
     FURTHER_TESTS,
-    file_of_order,
+    file_of_further,
     packed_predictions,
-    read_order,
+    read_further,
     read_predictions,
 )
 from lit_video.runs.record import Record
@@ -90,9 +90,9 @@ def _files(run_dir: Path) -> PackedFiles:
     if predictions:
         files[FILE] = packed_predictions(predictions)
     for order in FURTHER_TESTS:
-        of_order = read_order(run_dir, run.result, order) if run else None
+        of_order = read_further(run_dir, run.result, order) if run else None
         if of_order:
-            files[file_of_order(order)] = packed_predictions(of_order)
+            files[file_of_further(order)] = packed_predictions(of_order)
     return files
 
 

@@ -6,8 +6,9 @@ classes come in pairs that differ in direction alone, ``opposite`` has each clas
 the independent draws among the videos, and ``draw_kind`` is a noun for one, such as person; neither is stored if each
 video is a draw of its own.
 
-Tests with the frames in another order have a file each, such as ``predictions_reversed.npz``, in the form of packs; so
-has a linear head on single frames, ``predictions_one_frame.npz``.
+Tests with the frames in another order, and tests of some training videos and of fresh ones, have a file each, such as
+``predictions_reversed.npz`` and ``predictions_train.npz``, in the form of packs; so has a linear head on single frames,
+``predictions_one_frame.npz``.
 """
 
 import io
@@ -27,7 +28,9 @@ from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
 FILE = "predictions.npz"
 ORDERS = ("reversed", "shuffled", "static")  # orders of a clip's frames for further tests, see data.test_orders
 ONE_FRAME = "one_frame"  # a linear head on one frame's features, see lit_video.training.one_frame
-FURTHER_TESTS = (*ORDERS, ONE_FRAME)  # tests of a run after the first, each with predictions of its own
+OF_SAME_VIDEOS = (*ORDERS, ONE_FRAME)  # further tests of the test's videos
+# tests of a run after the first, each with predictions of its own; train, fresh: of these splits
+FURTHER_TESTS = ("train", "fresh", *OF_SAME_VIDEOS)
 TOP1 = "test/video_top1"
 DIRECTION = "test/direction"  # accuracy of the direction if the skill is known: the larger of the skill's two logits
 RECOGNISED = "test/recognised"  # accuracy of the skill, in either direction
@@ -264,9 +267,9 @@ def _npz(
     return content.getvalue()
 
 
-def file_of_order(order: str) -> str:
+def file_of_further(test: str) -> str:
     """Return the name of the file with the predictions of one of ``FURTHER_TESTS``."""
-    return f"predictions_{order}.npz"
+    return f"predictions_{test}.npz"
 
 
 def read_predictions(run_dir: Path, result: RunResult | None = None) -> Predictions | None:
@@ -275,7 +278,7 @@ def read_predictions(run_dir: Path, result: RunResult | None = None) -> Predicti
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), result), then)
 
 
-def read_order(run_dir: Path, result: RunResult, order: str) -> Predictions | None:
+def read_further(run_dir: Path, result: RunResult, test: str) -> Predictions | None:
     """Read the predictions of one of ``FURTHER_TESTS``, such as that with ``reversed`` frames.
 
     Returns:
@@ -284,10 +287,10 @@ def read_order(run_dir: Path, result: RunResult, order: str) -> Predictions | No
     Raises:
         UserError: the predictions are damaged, or are those of another test than the result's.
     """
-    metric = f"{order}/video_top1"
+    metric = f"{test}/video_top1"
     if metric not in result.metrics:  # a file from an earlier test may be there
         return None
-    name = file_of_order(order)
+    name = file_of_further(test)
     then = f"delete {RUN} beside it and repeat the command"
     return read_whole(run_dir / name, lambda: _predictions(run_file(run_dir, name), result, metric), then)
 

@@ -20,8 +20,8 @@ from lit_video.runs.predictions import (
     ONE_FRAME,
     ORDERS,
     Predictions,
-    file_of_order,
-    read_order,
+    file_of_further,
+    read_further,
     read_predictions,
 )
 from lit_video.tables.statistics import Hits, Interval, cautious_difference, paired_difference
@@ -298,7 +298,7 @@ def read_time_use(runs: Sequence[FinishedRun]) -> TimeUse | None:
 
 def _of_all_seeds(runs: Sequence[FinishedRun], test: str) -> list[Predictions]:
     """Return the predictions of a further test by seed; none unless all seeds have them."""
-    seeds = [read_order(run.folder, run.result, test) for run in runs]
+    seeds = [read_further(run.folder, run.result, test) for run in runs]
     kept = [predictions for predictions in seeds if predictions]
     return kept if len(kept) == len(runs) else []
 
@@ -335,7 +335,7 @@ def _refuse_other_labels(first: Predictions, others: Sequence[Predictions], orde
     for other in others:
         for name, task in first.tasks.items():
             if name not in other.tasks or not np.array_equal(other.tasks[name].target, task.target):
-                raise UserError(f"{file_of_order(order)}: other labels than the test's; test again")
+                raise UserError(f"{file_of_further(order)}: other labels than the test's; test again")
 
 
 def _always_the_most_frequent(test: Predictions) -> NDArray[np.bool_]:

@@ -15,15 +15,15 @@ from lit_video.modules.metrics import informative
 from lit_video.runs.folder import read_record, update_record
 from lit_video.runs.identity import Identity
 from lit_video.runs.predictions import (
-    FURTHER_TESTS,
+    OF_SAME_VIDEOS,
     Draws,
     Logits,
     Predictions,
     TaskPredictions,
-    file_of_order,
+    file_of_further,
     packed_predictions,
+    read_further,
     read_logits,
-    read_order,
     read_predictions,
     save_logits,
 )
@@ -108,18 +108,18 @@ def draws_of_folds(folds: Sequence[Path]) -> Draws | None:
 def _take_orders(run_dir: Path, folds: Mapping[str, Path]) -> dict[str, float]:
     """Write the folds' further tests into the run trained on all videos; return its accuracies."""
     metrics = {}
-    for order in FURTHER_TESTS:
+    for order in OF_SAME_VIDEOS:
         parts = []
         for folder in folds.values():
             forward = read_predictions(folder)
-            changed = read_order(folder, result_of(folder), order)
+            changed = read_further(folder, result_of(folder), order)
             if forward and changed:
                 parts.append((forward.video, changed))
         if len(parts) < len(folds):
             continue
 
         together = _with_numbers_of_folds(parts)
-        write_bytes(run_dir / file_of_order(order), packed_predictions(together))
+        write_bytes(run_dir / file_of_further(order), packed_predictions(together))
         metrics[f"{order}/video_top1"] = 100 * float(together.hits().mean())
     return metrics
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from lightning.pytorch.callbacks import WeightAveraging
 
-from lit_video.datamodules import TemporalSkills
+from lit_video.datamodules import TemporalSkills, VideoDataModule
+from lit_video.datamodules.split_test import SplitTest, tests_of_splits
 from lit_video.engine.finite import metrics_of, refuse_not_finite
-from lit_video.runs.predictions import ONE_FRAME, file_of_order, packed_predictions
+from lit_video.runs.predictions import ONE_FRAME, file_of_further, packed_predictions
 from lit_video.schemes.reach import reach
-from lit_video.training.learned import learned
 from lit_video.training.needs import needs
 from lit_video.training.one_frame import frame_head
 from lit_video.training.trainer import RunCLI
@@ -18,28 +18,34 @@ from lit_video.utils.files import write_bytes
 
 
 def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
-    """Test a checkpoint, then once more for each order of frames in ``test_orders``; refuse non-finite metrics.
+    """Test a checkpoint, then on further splits and in further orders of frames; refuse non-finite metrics.
 
-    With one repeated frame among the orders, a head on single frames is trained and tested as well.
+    Some training videos, without augmentation, tell whether the model has learned them; their accuracy differs from
+    that of the curve. With one repeated frame among the orders, a head on single frames is trained and tested as well.
+    These tests are not part of the training time. Data with a test loader of its own has no tests of further splits.
     """
     for callback in cli.trainer.callbacks:  # type: ignore[attr-defined]
         if isinstance(callback, WeightAveraging):  # test the checkpoint's averaged weights
             callback.on_load_checkpoint = lambda *args: None  # type: ignore[method-assign]
-    metrics = _tested(cli, checkpoint) | cli.predictions.calibration_error
+    data = cli.datamodule
+    metrics = _tested(cli, data, checkpoint) | cli.predictions.calibration_error
     cli.trainer.loggers = []  # further tests are not logged
-    metrics |= learned(cli.trainer, cli.model, cli.datamodule, checkpoint=checkpoint)
-    for order in cli.datamodule.test_orders:
-        cli.datamodule.order = order
-        for key, value in _tested(cli, checkpoint).items():
-            metrics[f"{order}/{key.removeprefix('test/')}"] = value
-        metrics.pop(f"{order}/videos", None)
+
+    splits = data.further_splits if tests_of_splits(data) else ()
+    further = [SplitTest(data, split) for split in splits]
+    further += [SplitTest(data, order=order) for order in data.test_orders]
+    for test in further:
+        measured = _tested(cli, test, checkpoint)
+        measured.pop("test/videos", None)
+        metrics |= {f"{test.key}/{key.removeprefix('test/')}": value for key, value in measured.items()}
+
     metrics |= _head_tested(cli, checkpoint)
     refuse_not_finite(metrics, f"test of {checkpoint}")
     return metrics
 
 
-def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
-    cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
+def _tested(cli: RunCLI, data: VideoDataModule | SplitTest, checkpoint: Path) -> dict[str, float]:
+    cli.trainer.test(cli.model, data, ckpt_path=checkpoint, verbose=False)
     return metrics_of(cli.trainer, "test/") | cli.predictions.accuracies(cli.datamodule)
 
 
@@ -49,7 +55,7 @@ def _head_tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     if head is None:
         return {}
     if cli.trainer.is_global_zero:
-        write_bytes(cli.run_dir / file_of_order(ONE_FRAME), packed_predictions(head))
+        write_bytes(cli.run_dir / file_of_further(ONE_FRAME), packed_predictions(head))
     return {f"{ONE_FRAME}/video_top1": 100 * float(head.hits().mean())}
 
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.records import Records
+from lit_video.datamodules.split_test import SplitTest, tests_of_splits
 from lit_video.engine.frame_features import FrameFeatures, VideoFeatures
 from lit_video.modules import VideoClassifier
 from lit_video.probes.linear import head_scores
 from lit_video.runs.predictions import Draws, Predictions
-from lit_video.training.learned import tests_training_videos
 from lit_video.utils.classes import by_task
 from lit_video.utils.text import plural
 
@@ -49,21 +49,13 @@ def frame_head(
         or where it would take long.
     """
     tested = features.of_split.get("test")
-    if tested is None or not tests_training_videos(data):
+    if tested is None or not tests_of_splits(data):
         return None
     count = len(data.training_sample())
     if not count or not _is_short(trainer, tested, count):
         return None
 
-    order = data.order
-    data.tested = "train"
-    data.order = "static"
-    try:
-        trainer.test(model, data, ckpt_path=checkpoint, verbose=False)
-    finally:
-        data.tested = "test"
-        data.order = order
-
+    trainer.test(model, SplitTest(data, "train", "static"), ckpt_path=checkpoint, verbose=False)
     trained = features.of_split.get("train")
     return None if trained is None else _predicted(data, trained, tested)
 

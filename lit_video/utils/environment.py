@@ -22,7 +22,7 @@ def commit() -> str:
     Packed runs are results and no code: a run that was packed does not change the commit of the next one.
     """
     git = ["git", "-C", str(Path(__file__).parent)]
-    describe = [*git, "describe", "--always", "--abbrev=12"]
+    describe = [*git, "describe", "--always", "--exclude=*", "--abbrev=12"]  # a commit, not a tag
     compare = [*git, "diff", "--quiet", "HEAD", "--", ":/", f":(top,exclude){PACKS}"]
     try:
         name = subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()

@@ -184,10 +184,11 @@ def check_classes(batch: Any, classes: Classes, several_labels: bool) -> None:
 
 
 class Mixture(NamedTuple):
-    """Mixing of each clip of a batch with its neighbour, the clip before it; labels are mixed in the same shares."""
+    """Mixing of each clip of a batch with its neighbour, a clip before it; labels are mixed in the same shares."""
 
     share: float  # the neighbour's share, 0 to 1
     box: Box | None = None  # box that is copied from the neighbour; None to blend all pixels
+    apart: int = 1  # clips from the neighbour to the clip: 2 if each film stands beside its reverse
 
 
 class BatchDraws(NamedTuple):
@@ -285,14 +286,15 @@ def mix(clip: Tensor, target: Tensor, mixture: Mixture) -> tuple[Tensor, Tensor]
 
     Mixup blends all pixels (arXiv:1710.09412); cutmix copies a box, the same in all frames (arXiv:1905.04899).
     """
-    labels = target.lerp(target.roll(1, 0), mixture.share)
+    neighbour = clip.roll(mixture.apart, 0)
+    labels = target.lerp(target.roll(mixture.apart, 0), mixture.share)
     if mixture.box is None:
-        return clip.lerp(clip.roll(1, 0), mixture.share), labels
+        return clip.lerp(neighbour, mixture.share), labels
 
     top, left, height, width = mixture.box
     inside = (..., slice(top, top + height), slice(left, left + width))
     mixed = clip.clone()
-    mixed[inside] = clip.roll(1, 0)[inside]
+    mixed[inside] = neighbour[inside]
     return mixed, labels
 
 
@@ -310,12 +312,20 @@ def erase(clip: Tensor, boxes: Tensor) -> Tensor:
     return clip.masked_fill_(inside[:, None, None], 0)
 
 
-def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, *, seed: int) -> BatchDraws:
-    """Draw a batch's augmentation on the CPU from the seed and the samples' ``keys (b, 2)``: epoch and index."""
+def draw(
+    keys: Tensor, size: tuple[int, int], augmentation: Augmentation, *, seed: int, reverses: bool = False
+) -> BatchDraws:
+    """Draw a batch's augmentation on the CPU from the seed and the samples' ``keys (b, 2)``: pass and index.
+
+    With ``reverses``, clips 2 i and 2 i + 1 are a film and its reverse: they have the same box, and mix with the film
+    before and with its reverse.
+    """
+    apart = 2 if reverses else 1
     generator = torch.Generator().manual_seed(digest(seed, keys.tolist()))
-    boxes = torch.tensor([_erased(size, augmentation.random_erasing, generator) for _ in keys])
+    boxes = torch.tensor([_erased(size, augmentation.random_erasing, generator) for _ in keys[::apart]])
+    boxes = boxes.repeat_interleave(apart, 0)
     mixture = _mixture(size, augmentation, generator)
-    return BatchDraws(boxes=boxes if boxes.any() else None, mixture=mixture)
+    return BatchDraws(boxes=boxes if boxes.any() else None, mixture=mixture and mixture._replace(apart=apart))
 
 
 def _erased(size: tuple[int, int], probability: float, generator: torch.Generator) -> Box:

@@ -8,10 +8,11 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset
 
@@ -37,6 +38,7 @@ class VideoRecord:
     start: float | None = None  # start of the segment, in seconds from the video's first frame; None for the beginning
     end: float | None = None  # end of the segment; None for the video's end
     fps: float | None = None  # rate of a folder of images; None for a video file
+    backwards: bool = False  # whether the video is played backwards
 
     def table(self) -> FrameTable:
         """Return the table of the whole video's frames; see :func:`~lit_video.video.decoding.decode` for errors."""
@@ -97,6 +99,8 @@ class ClipDataset(Dataset[Sample]):
 
     Training (``clips`` is None) has one random clip per video. Evaluation has ``clips`` evenly spaced clips per video:
     item ``i`` is clip ``i % clips`` of video ``i // clips``. With ``fail`` an unreadable video raises its error.
+    With ``reverses``, the number of every video's reverse, a film and its reverse have the same crop and augmentation,
+    and the same frames in opposite order.
     """
 
     records: Sequence[VideoRecord]
@@ -110,6 +114,7 @@ class ClipDataset(Dataset[Sample]):
     fail: bool = True
     decode: Decode = decode
     short: Short = "repeat"
+    reverses: NDArray[np.integer[Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.records) * (self.clips or 1)
@@ -151,18 +156,24 @@ class ClipDataset(Dataset[Sample]):
     def _numbers(self, key: Key) -> list[int]:
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
-        with seeded(self.seed, epoch, index):
-            return self.numbers(self.records[video], clip)
+        film = self._film(index)
+        with seeded(self.seed, epoch, film):
+            return self.numbers(self.records[video], clip, mirrored=film != index)
+
+    def _film(self, index: int) -> int:
+        """Return the item that decides an item's draws: of a film and its reverse the first, else the item itself."""
+        return index if self.reverses is None else min(index, int(self.reverses[index]))
 
     def _sample(self, key: Key, decode: Callable[[list[int]], Frames]) -> Sample:
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
         record = self.records[video]
+        film = self._film(index)
         broken = ""
         gap = ""
         try:
-            with seeded(self.seed, epoch, index):
-                views = self.view(decode(self.numbers(record, clip)))
+            with seeded(self.seed, epoch, film):
+                views = self.view(decode(self.numbers(record, clip, mirrored=film != index)))
             gap = record.table().gap
         except DecodeError as error:
             if self.fail:
@@ -181,14 +192,23 @@ class ClipDataset(Dataset[Sample]):
             gap=f"{record.path}: {gap}" if gap else "",
         )
 
-    def numbers(self, record: VideoRecord, clip: int) -> list[int]:
-        """Return the frame numbers of one clip of a video, in the order in which the model sees them."""
+    def numbers(self, record: VideoRecord, clip: int, mirrored: bool = False) -> list[int]:
+        """Return the frame numbers of one clip of a video, in the order in which the model sees them.
+
+        With ``mirrored`` the clip lies as far from the video's end as otherwise from its start, and its frames are in
+        opposite order.
+        """
         first, table = segment(record.path, record.table(), start=record.start, end=record.end)
         sampled = table
         if self.short == "loop":
             sampled = self.sampling.long_enough(table, self.num_frames)
         numbers = np.array(self.sampling.numbers(sampled, self.num_frames, clip, clips=self.clips))
-        return reordered((first + numbers % table.count).tolist(), self.order)
+        numbers %= table.count
+        if mirrored:
+            numbers = table.count - 1 - numbers[::-1]
+        if record.backwards:
+            numbers = table.count - 1 - numbers
+        return reordered((first + numbers).tolist(), self.order)
 
 
 def _key(item: Key | int) -> Key:

@@ -9,40 +9,62 @@ from typing import Any
 from torch.utils.data import DataLoader, DistributedSampler
 
 from lit_video.video.clips import Key, Sample
+from lit_video.video.training_order import TrainingOrder
 
 
 class TrainingSampler(DistributedSampler[Sample]):
-    """Sampler of shuffled ``(epoch, index)`` for training.
+    """Sampler of ``(pass, video)`` for training, which cuts an endless order of videos into steps and equal epochs.
 
     An optimizer step takes the next ``batch_size * processes * accumulate`` items: ``accumulate`` batches for every
     process. So runs with the same product take the same items in a step, and with the same ``batch_size`` the same
-    batches. Clips at the end that do not fill a step are left out of the epoch. ``ranks`` is the number of processes,
-    and this process's rank.
+    batches. An epoch has as many steps as the videos fill; what they do not fill comes first in the next one. Without
+    ``set_epoch``, each iteration is the next epoch.
+
+    Args:
+        order: order of the videos.
+        batch_size: items of a batch.
+        ranks: number of processes, and this process's rank.
+        accumulate: batches of a process in a step.
+        resume: an epoch, and the number of its items that all ranks together have seen.
     """
 
     def __init__(
-        self, items: int, seed: int, batch_size: int, *, ranks: tuple[int, int] = (1, 0), accumulate: int = 1
+        self,
+        order: TrainingOrder,
+        batch_size: int,
+        *,
+        ranks: tuple[int, int] = (1, 0),
+        accumulate: int = 1,
+        resume: tuple[int, int] = (0, 0),
     ) -> None:
-        super().__init__(range(items), num_replicas=1, rank=0, seed=seed)  # type: ignore[arg-type]  # its length is read
+        items = order.size * len(order.videos)
+        super().__init__(range(items), num_replicas=1, rank=0, seed=order.seed)  # type: ignore[arg-type]  # for a length
+        self.order = order
         self.batch_size = batch_size
         self.ranks = ranks
+        self.accumulate = accumulate
         self.step_size = batch_size * ranks[0] * accumulate
         self.steps = items // self.step_size
-        self.resume: tuple[int, int] = (0, 0)  # epoch, and number of its items seen by all ranks together
+        self.resume = resume
+        self.epoch = resume[0]  # workers prefetch before Lightning sets the epoch
 
     def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
-        """Yield this rank's part of the epoch, without the steps that ``resume`` counts as seen."""
-        epoch, seen = self.resume
-        order = list(super().__iter__())
-        start = self.ranks[1] * self.batch_size
-        if epoch == self.epoch:
-            start += seen // self.step_size * self.step_size  # an interrupted step starts over
+        """Return this rank's part of the epoch, without the steps that ``resume`` counts as seen."""
+        epoch = self.epoch
+        self.epoch += 1
+        first = epoch * self.steps
+        resumed, seen = self.resume
+        if epoch == resumed:
+            first += seen // self.step_size  # an interrupted step starts over
+        return self._keys(range(first, (epoch + 1) * self.steps))
 
-        end = self.steps * self.step_size
-        items_of_all_ranks = self.ranks[0] * self.batch_size
-        for first in range(start, end, items_of_all_ranks):
-            for index in order[first : first + self.batch_size]:
-                yield self.epoch, int(index)  # type: ignore[call-overload]
+    def _keys(self, steps: Iterable[int]) -> Iterator[Key]:
+        """Yield this rank's items of some steps."""
+        processes, rank = self.ranks
+        for step in steps:
+            for batch in range(self.accumulate):
+                start = step * self.step_size + (batch * processes + rank) * self.batch_size
+                yield from self.order.keys(start, start + self.batch_size)
 
     def __len__(self) -> int:
         return self.steps * self.step_size // self.ranks[0]

@@ -9,7 +9,7 @@ import lit_video
 from lit_video.datamodules.drawing import encode
 from lit_video.reports.card import model_card
 from lit_video.runs.folder import RUN
-from lit_video.runs.predictions import file_of_order
+from lit_video.runs.predictions import file_of_further
 
 CLASSES = {"direction": ("lighten", "darken"), "colour": ("red", "blue")}
 SPLITS = {"train": 24, "test": 40}  # videos of a class
@@ -54,7 +54,7 @@ def test_a_finetuned_model_and_its_test_say_what_it_uses(kind, tmp_path, monkeyp
     for order, test in use.orders.items():
         assert test.accuracy == pytest.approx(metrics[f"{order}/video_top1"], abs=1e-3)
         assert test.loss.value == pytest.approx(metrics["test/video_top1"] - test.accuracy, abs=1e-3)
-        assert (tested.run / file_of_order(order)).is_file()
+        assert (tested.run / file_of_further(order)).is_file()
 
     head = use.head.accuracy
     assert head.value == pytest.approx(metrics["one_frame/video_top1"], abs=1e-3)

@@ -28,7 +28,7 @@ from lit_video.network.aggregation import linear_head
 from lit_video.own_videos.experiment import Asked, refuse_other_plan
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import run_folders
-from lit_video.runs.predictions import FURTHER_TESTS, ORDERS, read_logits, read_order, read_predictions
+from lit_video.runs.predictions import FURTHER_TESTS, ORDERS, read_further, read_logits, read_predictions
 from lit_video.settings.flags import UserSetting
 from lit_video.tables.reading import read_table
 from lit_video.tables.summary import read_runs
@@ -254,10 +254,10 @@ def _check_orders(run, folds, result):
     """Check that the final model has the folds' tests with frames in other orders, paired with those as they are."""
     forward = read_predictions(run, result)
     for order in FURTHER_TESTS:
-        changed = read_order(run, result, order)
+        changed = read_further(run, result, order)
         assert changed.video.tolist() == forward.video.tolist() == [*range(30)]
         np.testing.assert_array_equal(changed.tasks[""].target, forward.tasks[""].target)
-        of_folds = [read_order(fold, read_finished(fold).result, order).hits() for fold in folds]
+        of_folds = [read_further(fold, read_finished(fold).result, order).hits() for fold in folds]
         np.testing.assert_array_equal(changed.hits(), np.concatenate(of_folds))
         assert result.metrics[f"{order}/video_top1"] == pytest.approx(100 * np.concatenate(of_folds).mean())
 

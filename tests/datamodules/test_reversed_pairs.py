@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from lit_video.datamodules import TemporalSkills, temporal_skills
+from lit_video.datamodules import Augmentation, TemporalSkills, temporal_skills
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
@@ -188,6 +188,47 @@ def test_positions_in_time_tell_more_than_a_set_of_frames(data, clips_of_pairs):
 
 def few(root):
     return skills(root, pairs=(1, 1, 1), skills=("drift", "zoom", "rotation", "meeting"))
+
+
+# (d) the batches of training
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("name", "sampling"), [("skills", None), ("long skills", SECOND)])
+def test_with_pairing_a_film_stands_beside_its_reverse_with_the_same_crop_box_and_mixture(
+    data_sets, name, sampling, workers
+):
+    made = data_sets[name]
+    erased = Augmentation(crop="most", random_erasing=0.5, mixup=0.4, label_smoothing=0.1)
+    settings = dict(length=made.length, skills=tuple(made.skills), sampling=sampling, augmentation=erased)
+    data = skills(str(made.root.parent), pairing="reverse", batch_size=8, num_workers=workers, **settings)
+    assert data.root == made.root
+    shown = []
+    for batch in data.train_dataloader():
+        assert torch.equal(batch["clip"][::2], batch["clip"][1::2].flip(2)), "the same crop of the same frames"
+        assert torch.equal(batch["label"][::2] // 2, batch["label"][1::2] // 2)
+        shown += batch["video"].tolist()
+        augmented = data.augment(batch)
+        assert torch.equal(augmented["clip"][::2], augmented["clip"][1::2].flip(2)), "the same box, and films mix"
+        exchanged = augmented["target"].unflatten(1, (-1, 2)).flip(2).flatten(1)
+        assert torch.allclose(augmented["target"][::2], exchanged[1::2]), "labels are each other's opposite"
+    assert sorted(shown) == list(range(len(data.records("train"))))
+
+
+def test_fresh_films_are_as_difficult_as_those_of_training_and_no_film_is_in_both(tmp_path):
+    data = skills(tmp_path, fresh=3, skills=("drift", "order1"))
+    data.prepare_data()
+    assert len(data.records("fresh")) == 2 * 2 * 3 and data.further_splits == ("train", "fresh")
+    assert data.draws("fresh").count == 6
+    pairs = data.drawn_pairs()
+    of_split = {
+        split: [pair for pair in pairs if pair.paths[0].is_relative_to(data.root / split)] for split in data.pairs
+    }
+    assert {pair.difficulty for pair in of_split["fresh"]} == {pair.difficulty for pair in of_split["train"]}
+    assert not {pair.seed for pair in of_split["fresh"]} & {pair.seed for pair in of_split["train"]}
+    (batch,) = list(skills(tmp_path, fresh=3, skills=("drift", "order1"), batch_size=12).test_loader("fresh"))
+    assert batch["label"].bincount().tolist() == [3, 3, 3, 3]
+    assert skills(tmp_path).further_splits == ("train",)
 
 
 def test_an_interrupted_generation_is_completed_and_stray_half_files_do_not_become_records(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 import lightning
 import lightning.pytorch.callbacks
 import pytest
+import torch
 
 from lit_video.datamodules import VideoCSV
 from lit_video.datamodules.checks import refuse_choice
@@ -276,3 +277,41 @@ def test_the_best_checkpoint_is_not_tested_on_the_videos_that_chose_it(table, tm
     with pytest.raises(UserError, match="ModelCheckpoint chooses by val/loss, and 2 of the validation videos"):
         trainer.test(model, data, ckpt_path="best", verbose=False)
     assert trainer.test(model, data, ckpt_path="last", verbose=False)
+
+
+BOTH = "path,label,back\na/1.mp4,open,close\na/2.mp4,close,open\n"
+
+
+def test_a_column_names_the_reverse_and_training_shows_both_directions_beside_each_other(table):
+    data = table(BOTH, pairing="reverse", reverse_column="back", batch_size=2)
+    batches = list(data.train_dataloader())
+    assert len(batches) == 2
+    for batch in batches:
+        forward, backward = batch["clip"]
+        assert torch.equal(forward, backward.flip(1)) and not torch.equal(forward, backward)
+        assert sorted(batch["label"].tolist()) == [0, 1]
+    assert [record.backwards for record in data.training_sample()] == [False, False, True, True]
+    assert [record.label for record in data.training_sample()] == [1, 0, 0, 1]
+    assert len(data.records("train")) == 2, "the list of videos stays"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("path,label,back\na/1.mp4,open,close\na/2.mp4,close,shut\n", "line 3, column back: 'shut' is none of the"),
+        ("path,label,back\na/1.mp4,open,close\na/2.mp4,close,close\n", "says that 'close' backwards is 'close'"),
+        ("path,label,back\na/1.mp4,open,\na/2.mp4,close,open\n", "line 2, column back: is empty"),
+        ("path,label,other\na/1.mp4,open,close\na/2.mp4,close,open\n", "back"),
+    ],
+)
+def test_a_column_of_reverses_that_does_not_name_them_is_refused(table, text, line):
+    data = table(text, pairing="reverse", reverse_column="back", batch_size=2)
+    with pytest.raises(UserError, match=line):
+        data.train_dataloader()
+
+
+def test_pairing_without_reverses_says_what_is_missing(table):
+    with pytest.raises(UserError, match=r"data.pairing: name the column .* data.reverse_column"):
+        table(pairing="reverse", batch_size=2).train_dataloader()
+    with pytest.raises(ValueError, match="pairing"):
+        table(pairing="reverse", batch_size=2, features="features")

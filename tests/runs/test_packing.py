@@ -8,7 +8,7 @@ from lit_video.reports.html.collect import collect
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import run_folders
-from lit_video.runs.predictions import FILE, file_of_order, packed_predictions, read_predictions
+from lit_video.runs.predictions import FILE, file_of_further, packed_predictions, read_predictions
 from lit_video.tables.time_use import read_time_use
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, seed_dir, write_table_runs
 
@@ -38,7 +38,7 @@ def test_tests_in_other_orders_are_packed_with_the_run(fake_runs, tmp_path):
     other = seed_dir(fake_runs, ROWS[0], 1)
     result = read_finished(run).result
     changed = read_predictions(other)
-    (run / file_of_order("reversed")).write_bytes(packed_predictions(changed))
+    (run / file_of_further("reversed")).write_bytes(packed_predictions(changed))
     metrics = {**result.metrics, "reversed/video_top1": 100 * float(changed.hits().mean())}
     change_result(run, metrics=metrics)
     assert main(["pack", str(run), "-o", str(tmp_path / "packs")]) == 0

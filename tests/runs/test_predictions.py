@@ -15,9 +15,9 @@ from lit_video.runs.predictions import (
     ONE_FRAME,
     Draws,
     TaskPredictions,
-    file_of_order,
+    file_of_further,
     packed_predictions,
-    read_order,
+    read_further,
     read_predictions,
     save_logits,
 )
@@ -54,15 +54,15 @@ def test_predictions_are_those_of_the_logits_in_a_runs_folder_and_packed(some, t
 
 def test_predictions_of_another_order_are_those_of_the_result(tmp_path):
     """Read the file only if the result has this test, and only with the result's accuracy."""
-    (tmp_path / file_of_order("reversed")).write_bytes(
+    (tmp_path / file_of_further("reversed")).write_bytes(
         packed_predictions(save_logits(tmp_path, np.arange(6), {"": SOME}))
     )
-    assert read_order(tmp_path, fake_result(metrics={"test/video_top1": 50.0}), "reversed") is None
+    assert read_further(tmp_path, fake_result(metrics={"test/video_top1": 50.0}), "reversed") is None
     right = 100 * float(np.mean(LOGITS.argmax(1) == SOME[1]))
     result = fake_result(metrics={"reversed/video_top1": right}, test_videos=7)
-    assert read_order(tmp_path, result, "reversed").hits().mean() == pytest.approx(right / 100)
+    assert read_further(tmp_path, result, "reversed").hits().mean() == pytest.approx(right / 100)
     with pytest.raises(UserError, match="predictions_reversed"):
-        read_order(tmp_path, fake_result(metrics={"reversed/video_top1": right + 1}), "reversed")
+        read_further(tmp_path, fake_result(metrics={"reversed/video_top1": right + 1}), "reversed")
 
 
 def test_a_file_that_unpacks_to_gigabytes_is_damaged(tmp_path):
@@ -108,10 +108,10 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     assert predictions.video.tolist() == list(range(8))
     assert (predictions.draws.kind, predictions.draws.count) == ("pair", 4)
     assert 100 * predictions.hits().mean() == metrics["test/video_top1"]
-    static = read_order(run, read_finished(run).result, "static")
+    static = read_further(run, read_finished(run).result, "static")
     assert 100 * static.hits().mean() == pytest.approx(metrics["static/video_top1"])
-    assert read_order(run, read_finished(run).result, "reversed") is None
-    head = read_order(run, read_finished(run).result, ONE_FRAME)
+    assert read_further(run, read_finished(run).result, "reversed") is None
+    head = read_further(run, read_finished(run).result, ONE_FRAME)
     assert head.video.tolist() == list(range(8))
     assert 100 * head.hits().mean() == pytest.approx(metrics["one_frame/video_top1"])
     assert 100 * predictions.tasks[""].hits(5).mean() == metrics["test/video_top5"]

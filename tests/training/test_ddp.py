@@ -104,6 +104,26 @@ def test_two_processes_stopped_in_a_validation_end_as_undisturbed_ones(
     assert all(torch.equal(weights[key], others[key]) for key in others)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [2, 3, 4], ids=["in_the_lesson", "at_its_end", "after_it"])
+def test_two_processes_killed_around_the_end_of_a_lesson_end_as_undisturbed_ones(fit, step):
+    lesson = "{classes: [drift left, drift right, zoom growing, zoom shrinking], steps: 3}"
+    pairs = ["--data.pairing=reverse", f"--data.lesson={lesson}", "--checkpoint_every=0.0"]
+    done, undisturbed = fit("lesson", *pairs)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+    kill = {"name": "SIGKILL", "step": step, "rank": "null"}
+    flags = [f"--trainer.callbacks.init_args.{key}={value}" for key, value in kill.items()]
+    killed, _ = fit(f"killed{step}", *pairs, "--trainer.callbacks=tests.training.faults.SignalAtStep", *flags)
+    assert killed.returncode == -9, killed.stderr[-2000:]
+    resumed, run_dir = fit(f"killed{step}", *pairs)
+    assert resumed.returncode == 0, resumed.stderr[-2000:]
+    weights, others = (
+        torch.load(folder / "last.ckpt", weights_only=True)["state_dict"] for folder in (run_dir, undisturbed)
+    )
+    assert all(torch.equal(weights[key], others[key]) for key in others)
+
+
 @pytest.fixture(scope="module")
 def seven_videos(data_root, tmp_path_factory):
     """Folder with seven test videos, which two processes cannot divide evenly."""

@@ -29,15 +29,13 @@ def test_some_videos_are_always_the_same_and_follow_no_pattern_of_the_list():
 def test_training_videos_are_tested_with_the_views_of_the_test_and_without_augmentation(tmp_path, monkeypatch):
     data = skills(tmp_path, augmentation=Augmentation(random_erasing=1.0))
     data.prepare_data()
-    data.tested = "train"
-    (loader,) = [data.test_dataloader()]
-    batches = list(loader)
+    batches = list(data.test_loader("train"))
     videos = sum(len(batch["video"]) for batch in batches)
     assert videos == len(data.records("train")) == 2 * 2 * 8
-    again = list(data.test_dataloader())
+    again = list(data.test_loader("train"))
     assert all((one["clip"] == other["clip"]).all() for one, other in zip(batches, again, strict=True))
     monkeypatch.setattr("lit_video.datamodules.base.SOME", 5)
-    assert sum(len(batch["video"]) for batch in data.test_dataloader()) == 5
+    assert sum(len(batch["video"]) for batch in data.test_loader("train")) == 5
     assert SOME == 512
 
 
@@ -90,5 +88,5 @@ def test_a_run_without_test_videos_does_not_take_training_videos_for_its_test(ta
     command = ["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path / "runs")]
     assert main([*command, *quick, *data]) == 0
     run = tmp_path / "runs/two/default/second/seed0"
-    assert set(read_finished(run).result.metrics) == {"train/video_top1"}
+    assert set(read_finished(run).result.metrics) == {"train/video_top1", "train/video_top5"}
     assert not (run / "predictions.npz").exists()

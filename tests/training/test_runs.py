@@ -2,9 +2,14 @@
 
 import pytest
 import torch
+from lightning import Callback
 
+from lit_video.__main__ import main
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import read_finished
+from lit_video.training.trainer import RunCLI
+from lit_video.utils.stop_signals import StopSignals
+from tests.command_line import parse_request
 from tests.embedded import SKILLS
 from tests.training.trained import train
 
@@ -17,7 +22,8 @@ def test_a_run_ends_with_a_whole_result(finished):
     assert result.steps == 2 * 16 // 4
     skills = {f"test/{of}/{name}" for of in ("direction", "recognised") for name in SKILLS}
     overall = {"test/video_top1", "test/video_top5", "test/recognised", "test/direction", "test/calibration_error"}
-    assert set(result.metrics) == skills | overall | {"train/video_top1"}
+    of_training = {key.replace("test/", "train/") for key in skills | overall} - {"train/calibration_error"}
+    assert set(result.metrics) == skills | overall | of_training
     assert 0 <= result.metrics["test/video_top1"] <= result.metrics["test/video_top5"] <= 100
     assert (result.table, result.row, result.seed, result.views) == ("two", "second", 0, 3)
     config = run.identity.settings
@@ -71,3 +77,60 @@ def test_training_resumed_at_any_step_ends_with_the_same_weights(table, tiny, tm
         whole, curve = (read_curves(next((tmp_path / name).rglob("curves.csv")).parent) for name in ("a", f"b{step}"))
         assert len(curve) == 2
         assert curve == whole
+
+
+CLASSES = "[drift left, drift right, zoom growing, zoom shrinking]"
+LESSON = ["--data.pairing=reverse", f"--data.lesson={{classes: {CLASSES}, steps: 3}}"]
+
+
+@pytest.mark.parametrize(
+    ("workers", "accumulate"),
+    [(0, 1), *(pytest.param(*other, marks=pytest.mark.slow) for other in ((2, 1), (0, 2), (2, 2)))],
+)
+def test_training_resumed_around_the_end_of_a_lesson_ends_with_the_same_weights(
+    table, tiny, tmp_path, workers, accumulate
+):
+    flags = [*tiny, "--trainer.logger=false", *LESSON, *RELEASED, "--data.augmentation.mixup=0.4"]
+    flags += [f"--data.num_workers={workers}", f"--data.batch_size={4 // accumulate}"]
+    flags += [f"--trainer.accumulate_grad_batches={accumulate}"]
+    row = ["--config", str(table[0]), "--row=second", *flags]
+    expected, steps = train([*row, "--runs", str(tmp_path / "a")], save_to=tmp_path)[:2]
+    assert steps == 8
+    for step in (2, 3, 4):
+        resumed, total = train([*row, "--runs", str(tmp_path / f"b{step}")], resume=tmp_path / f"step{step}.ckpt")[:2]
+        assert total == steps
+        assert all(torch.equal(resumed[key], value) for key, value in expected.items()), step
+
+
+def test_a_lesson_shows_its_classes_alone_for_its_steps(table, tiny, tmp_path):
+    row = ["--config", str(table[0]), "--row=second", *tiny, "--trainer.logger=false", "--runs", str(tmp_path)]
+    cli = RunCLI(parse_request([*row, *LESSON]).runs[0], StopSignals("test"))
+    cli.run_dir.mkdir(parents=True)
+    seen = []
+
+    class Labels(Callback):
+        def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+            seen.append(batch["target"].argmax(1).tolist())
+
+    cli.trainer.callbacks.append(Labels())
+    cli.trainer.fit(cli.model, cli.datamodule)
+    names = cli.datamodule.class_names
+    lesson = {names.index(name) for name in ("drift left", "drift right", "zoom growing", "zoom shrinking")}
+    assert set().union(*seen[:3]) == lesson
+    assert set().union(*seen[3:]) == set(range(8))
+    assert all([first ^ 1 for first in labels[::2]] == labels[1::2] for labels in seen), "films beside their reverses"
+
+
+@pytest.mark.parametrize(
+    ("flag", "line"),
+    [
+        ("--data.lesson={classes: [drift left, drift right], steps: 8}", "data.lesson.steps: 8 leave none of the"),
+        ("--data.lesson={classes: [drift left], steps: 2}", "name the classes of both directions"),
+        ("--data.lesson={classes: [drift lft], steps: 2}", "'drift lft' is no class (did you mean drift left?)"),
+        ("--data.batch_size=3", "batch_size is 3, expected an even number"),
+    ],
+)
+def test_a_lesson_that_cannot_be_given_is_refused_in_a_line(table, tiny, tmp_path, capsys, flag, line):
+    row = ["fit", "--config", str(table[0]), "--row=second", *tiny, "--trainer.logger=false", "--runs", str(tmp_path)]
+    assert main([*row, "--data.pairing=reverse", flag]) == 2
+    assert line in capsys.readouterr().err

@@ -4,15 +4,21 @@ import gc
 import multiprocessing
 from itertools import chain
 
+import numpy as np
 import pytest
 
 from lit_video.utils.processes import ignore_stops
 from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
+from lit_video.video.training_order import TrainingOrder
 
 
-def order(items=24, seed=0, batch=1, ranks=(1, 0), accumulate=1, epoch=0, resume=(0, 0)):
-    sampler = TrainingSampler(items, seed, batch, ranks=ranks, accumulate=accumulate)
-    sampler.resume = resume
+def sampler_of(items=24, seed=0, batch=1, ranks=(1, 0), accumulate=1, resume=(0, 0), **parts):
+    order = TrainingOrder(np.arange(items), seed, **parts)
+    return TrainingSampler(order, batch, ranks=ranks, accumulate=accumulate, resume=resume)
+
+
+def order(*args, epoch=0, **kwargs):
+    sampler = sampler_of(*args, **kwargs)
     sampler.set_epoch(epoch)
     return list(sampler)
 
@@ -38,10 +44,12 @@ def test_evaluation_keeps_the_order_and_gives_ranks_equal_shares_of_an_uneven_nu
     assert {i for share in shares for _, i in share} == set(range(13))
 
 
-def batches(items, batch, ranks, accumulate, epoch=0, resume=(0, 0)):
+def batches(items, batch, ranks, accumulate, epoch=0, resume=(0, 0), **parts):
     """Return an epoch's batches in the order of a step: the first of every rank, then the second of every rank, ..."""
-    shares = [order(items, 0, batch, (ranks, rank), accumulate, epoch, resume) for rank in range(ranks)]
-    sampler = TrainingSampler(items, 0, batch, ranks=(ranks, 0), accumulate=accumulate)
+    shares = [
+        order(items, 0, batch, (ranks, rank), accumulate, epoch=epoch, resume=resume, **parts) for rank in range(ranks)
+    ]
+    sampler = sampler_of(items, 0, batch, (ranks, 0), accumulate, **parts)
     assert {len(share) for share in shares} == {len(sampler)} or resume[1]
     cut = [[share[i : i + batch] for i in range(0, len(share), batch)] for share in shares]
     return list(chain(*zip(*cut, strict=True)))
@@ -51,8 +59,8 @@ def batches(items, batch, ranks, accumulate, epoch=0, resume=(0, 0)):
 @pytest.mark.parametrize(("ranks", "accumulate"), [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2), (12, 1)])
 def test_a_step_has_the_same_batches_on_any_devices(ranks, accumulate, epoch):
     whole = order(items=75, batch=2, accumulate=12, epoch=epoch)
-    assert len(whole) == 72, "3 steps of 24; 3 items are left out"
-    assert whole == order(items=75, epoch=epoch)[:72]
+    assert len(whole) == 72, "3 steps of 24"
+    assert whole == list(TrainingOrder(np.arange(75), 0).keys(72 * epoch, 72 * (epoch + 1)))
     assert list(chain(*batches(75, 2, ranks, accumulate, epoch))) == whole
 
 
@@ -67,6 +75,28 @@ def test_resuming_leaves_out_exactly_what_was_seen_on_any_devices_and_only_in_it
     for seen in (0, 8, 40, 72):
         again = {epoch: list(chain(*batches(75, 2, ranks, accumulate, epoch, resume=(1, seen)))) for epoch in whole}
         assert again == whole | {1: whole[1][seen:]}
+
+
+@pytest.mark.parametrize(("ranks", "accumulate"), [(1, 4), (2, 2), (4, 1)])
+@pytest.mark.parametrize("seen", [16, 24, 32], ids=["before", "at", "after"])
+def test_resuming_around_the_end_of_a_lesson_on_any_devices_keeps_films_beside_reverses(seen, ranks, accumulate):
+    parts = dict(reverses=np.arange(40) ^ 1, lesson=np.arange(0, 12, 2), lesson_items=24)
+    films = TrainingOrder(np.arange(0, 40, 2), 0, **parts)
+    whole = list(films.keys(0, 40))
+    shares = []
+    for rank in range(ranks):
+        sampler = TrainingSampler(films, 2, ranks=(ranks, rank), accumulate=accumulate, resume=(0, seen))
+        share = list(sampler)
+        assert all(reverse == (film[0], film[1] + 1) for film, reverse in zip(share[::2], share[1::2], strict=True))
+        shares.append([share[start : start + 2] for start in range(0, len(share), 2)])
+    assert list(chain(*chain(*zip(*shares, strict=True)))) == whole[seen:]
+
+
+def test_an_iteration_without_set_epoch_is_the_next_epoch():
+    sampler = sampler_of(items=75, batch=24)
+    assert [list(sampler) for _ in range(3)] == [order(items=75, batch=24, epoch=epoch) for epoch in range(3)]
+    sampler.set_epoch(1)
+    assert list(sampler) == order(items=75, batch=24, epoch=1)
 
 
 def test_a_step_that_was_interrupted_starts_over():
