@@ -41,7 +41,7 @@ from lit_video.video.sampling import Dense, Sampling
 from lit_video.video.seeding import digest
 from lit_video.video.settings import stored_settings
 from lit_video.video.trained_on import trained_on
-from lit_video.video.training_order import Indices, Lesson
+from lit_video.video.training_order import Lesson, VideoNumbers
 
 View = TrainingView | EvaluationViews
 SOME = 512  # most training videos that are tested to see whether a model has learned
@@ -69,9 +69,9 @@ class VideoDataModule(SeededClips):
         std: standard deviation of the pixels, in the same form as ``mean``.
         channels: order of the channels; ``bgr`` for TimeSformer's released weights of Something-Something.
         seed: seed of the order of videos and of all augmentation.
-        pairing: ``reverse`` puts each film and its reverse, the same film played backwards with the label of that
-            direction, next to each other into a batch, with the same crop and augmentation. What is blind to the order
-            of frames then has the same gradient for both, and cancels. Only for data that know the reverses.
+        pairing: ``reverse`` puts each film beside its reverse into a batch: the same film played backwards, with the
+            label of that direction, the same crop and augmentation. The gradients of layers that are blind to the
+            order of frames then cancel. Only for data that know the reverses.
         lesson: classes that the first optimizer steps show; then all classes follow.
         order: order of a clip's frames in validation and test; ``static`` repeats the middle frame.
         test_orders: further orders of frames to test, to see what the model uses of time; ``run.json`` then has
@@ -247,7 +247,7 @@ class VideoDataModule(SeededClips):
 
         return self._loader(dataset, self._training_sampler(records, reverses))
 
-    def _training_sampler(self, records: Records, reverses: Indices | None) -> TrainingSampler:
+    def _training_sampler(self, records: Records, reverses: VideoNumbers | None) -> TrainingSampler:
         """Return the order of training videos: those of a lesson first, and a film beside its reverse."""
         videos = np.arange(len(records))
         if reverses is not None:
@@ -271,7 +271,7 @@ class VideoDataModule(SeededClips):
         """Return training videos with the reverse of each; here all are there already."""
         return records
 
-    def reverses(self, records: Records) -> Indices:
+    def reverses(self, records: Records) -> VideoNumbers:
         """Return for each training video the number of its reverse, the same film played backwards: ``(videos,)``."""
         raise UserError("data.pairing: this data set does not know which videos are each other's reverse; leave it out")
 
@@ -420,7 +420,7 @@ class VideoDataModule(SeededClips):
         *,
         clips: int | None = None,
         order: FrameOrder = "forward",
-        reverses: Indices | None = None,
+        reverses: VideoNumbers | None = None,
     ) -> ClipDataset:
         """Return clips of some videos: ``clips`` for each video, evenly spaced, or a random one if it is ``None``."""
         return ClipDataset(

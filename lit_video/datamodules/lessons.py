@@ -9,10 +9,10 @@ from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 from lit_video.video.loading import TrainingSampler
-from lit_video.video.training_order import Indices, Lesson
+from lit_video.video.training_order import Lesson, VideoNumbers
 
 
-def shown_in_lesson(data: Any, records: Records, reverses: Indices | None) -> NDArray[np.bool_]:
+def shown_in_lesson(data: Any, records: Records, reverses: VideoNumbers | None) -> NDArray[np.bool_]:
     """Return for each training video whether the first lesson of a data module shows it: ``(videos,)``."""
     names = data.class_names
     if isinstance(names, dict) or data.several_labels:

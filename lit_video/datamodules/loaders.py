@@ -15,7 +15,7 @@ from lit_video.utils.processes import ignore_stops
 from lit_video.video.clips import Sample
 from lit_video.video.decoding.frame_table import add_source
 from lit_video.video.loading import TimedLoader, TrainingSampler
-from lit_video.video.training_order import Indices, TrainingOrder
+from lit_video.video.training_order import TrainingOrder, VideoNumbers
 
 
 def ranks(trainer: Trainer | None) -> tuple[int, int]:
@@ -34,10 +34,10 @@ def ranks(trainer: Trainer | None) -> tuple[int, int]:
 
 def training_sampler(
     data: Any,
-    videos: Indices,
+    videos: VideoNumbers,
     *,
-    reverses: Indices | None = None,
-    lesson: Indices | None = None,
+    reverses: VideoNumbers | None = None,
+    lesson: VideoNumbers | None = None,
     lesson_steps: int = 0,
 ) -> TrainingSampler:
     """Return a sampler that begins where training does; refuse a step that takes more clips than there are.

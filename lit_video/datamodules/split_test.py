@@ -11,7 +11,7 @@ from lit_video.video.clips import FrameOrder
 
 
 class SplitTest(LightningDataModule):
-    """What a trainer tests after the test itself: another split, or another order of frames.
+    """A further test of a trained model: of another split, or with another order of frames.
 
     The clips are those of the data set's test. Videos are not counted as broken again, and no state is kept.
 

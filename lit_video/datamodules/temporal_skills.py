@@ -41,7 +41,7 @@ from lit_video.video.decoding import Frames, FrameTable, KeptVideos
 from lit_video.video.decoding.frame_table import add_source
 from lit_video.video.sampling import Dense, Sampling, Segments
 from lit_video.video.seeding import digest
-from lit_video.video.training_order import Indices
+from lit_video.video.training_order import VideoNumbers
 
 _logger = logging.getLogger(__name__)
 
@@ -230,7 +230,7 @@ class TemporalSkills(VideoDataModule):
         skills = [*self.skills]
         return [f"{skills[record.label // 2]}/{record.path.stem}" for record in records]  # type: ignore[operator]
 
-    def reverses(self, records: Records) -> Indices:
+    def reverses(self, records: Records) -> VideoNumbers:
         """Return for each training video the number of its reverse: ``(videos,)``."""
         films = [(record.label // 2, record.path.name) for record in records]  # type: ignore[operator]  # one label each
         place = {(film, label % 2): i for i, (film, label) in enumerate(zip(films, records.labels, strict=True))}

@@ -24,7 +24,7 @@ from lit_video.utils.arguments import Positive, check_arguments
 from lit_video.utils.files import is_video, user_path
 from lit_video.utils.splits import Split
 from lit_video.utils.text import case_twins, composed, natural
-from lit_video.video.training_order import Indices
+from lit_video.video.training_order import VideoNumbers
 
 Values = list[str | int]
 _TIMES = ("start", "end")
@@ -252,7 +252,7 @@ class VideoCSV(AnnotatedVideos):
         self._read.clear()
         return records.played_backwards([class_of[identity] for identity in records.identities()])
 
-    def reverses(self, records: Records) -> Indices:
+    def reverses(self, records: Records) -> VideoNumbers:
         """Return for each training video the number of its reverse: ``(videos,)``."""
         films = len(records) // 2
         return np.roll(np.arange(len(records)), films)

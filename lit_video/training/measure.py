@@ -20,9 +20,9 @@ from lit_video.utils.files import write_bytes
 def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     """Test a checkpoint, then on further splits and in further orders of frames; refuse non-finite metrics.
 
-    Some training videos, without augmentation, tell whether the model has learned them; their accuracy differs from
-    that of the curve. With one repeated frame among the orders, a head on single frames is trained and tested as well.
-    These tests are not part of the training time. Data with a test loader of its own has no tests of further splits.
+    Some training videos, without augmentation, tell whether the model has learned them; the curve's are augmented. With
+    one repeated frame among the orders, a head on single frames is trained and tested as well. Further tests are not
+    part of the training time. Data with a test loader of its own has no tests of further splits.
     """
     for callback in cli.trainer.callbacks:  # type: ignore[attr-defined]
         if isinstance(callback, WeightAveraging):  # test the checkpoint's averaged weights

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lit_video.utils.arguments import Count, check_fields
 from lit_video.video.clips import Key
 
-Indices = NDArray[np.integer[Any]]
+VideoNumbers = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class TrainingOrder:
     ``reverses`` a film, at an even place, is followed by its reverse: the same film played backwards.
     """
 
-    videos: Indices  # all videos by number; with ``reverses`` one of each film's two
+    videos: VideoNumbers  # all videos by number; with ``reverses`` one of each film's two
     seed: int
     _: KW_ONLY
-    reverses: Indices | None = None  # for every video the number of its reverse
-    lesson: Indices | None = None  # those of ``videos`` that the lesson shows
+    reverses: VideoNumbers | None = None  # for every video the number of its reverse
+    lesson: VideoNumbers | None = None  # the part of ``videos`` that the lesson shows
     lesson_items: int = 0
 
     @property
@@ -68,7 +68,7 @@ class TrainingOrder:
         return _of_pass(self.videos, place - of_lesson, self.seed, first=passes)
 
 
-def _of_pass(videos: Indices, place: int, seed: int, first: int = 0) -> Key:
+def _of_pass(videos: VideoNumbers, place: int, seed: int, first: int = 0) -> Key:
     """Return pass and video at a place of an endless sequence of passes, which are numbered from ``first``."""
     passes, index = divmod(place, len(videos))
     number = first + passes
@@ -76,7 +76,7 @@ def _of_pass(videos: Indices, place: int, seed: int, first: int = 0) -> Key:
 
 
 @lru_cache(maxsize=4)
-def _shuffled(count: int, seed: int) -> Indices:
+def _shuffled(count: int, seed: int) -> VideoNumbers:
     """Return the numbers from 0 in random order."""
-    order: Indices = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).numpy()
+    order: VideoNumbers = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).numpy()
     return order
