@@ -112,16 +112,19 @@ def row_pairs(
 
 
 def _judged(pairs: Sequence[Pair], differences: Sequence[Interval | None]) -> list[Pair]:
-    """Add verdicts to the pairs that the paper orders, corrected for the number of these pairs (Holm)."""
+    """Add verdicts to the pairs that the paper orders, corrected for the number of these pairs (Holm).
+
+    Suspended pairs count in this number, because they were suspended after a look at them.
+    """
     judged = list(pairs)
     tested = []
     for number, (pair, difference) in enumerate(zip(pairs, differences, strict=True)):
-        if pair.verdict == UNDECIDED and difference:
+        if pair.verdict and difference:
             tested.append((number, difference))
 
     chances = holm_adjusted([min(difference.above(0), difference.below(0)) for _, difference in tested])
     for (number, difference), chance in zip(tested, chances, strict=True):
-        if chance <= LEVEL:
+        if chance <= LEVEL and pairs[number].verdict == UNDECIDED:
             verdict: OrderVerdict = "supported" if difference.value > 0 else "contradicted"
             judged[number] = replace(pairs[number], verdict=verdict)
     return judged

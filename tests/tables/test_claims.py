@@ -324,6 +324,17 @@ def test_rows_of_a_suspended_claim_have_no_verdict_on_their_order(claims, tmp_pa
     assert all(one.difference is not None for one in pairs), "numbers stay"
 
 
+def test_suspended_pairs_make_no_other_pair_more_certain():
+    rng = np.random.default_rng(0)
+    one, other = ([rng.random(1000) < chance for _ in range(5)] for chance in (0.700, 0.726))
+    row_hits = runs(a=other, b=one, c=one).row_hits
+    assert 0.025 / 3 < row_hits.difference("a", "b").above(0) < 0.025
+    paper = {"a": 60.0, "b": 50.0, "c": 59.5}
+    measured = {row: np.mean(row_hits.accuracies(row)) for row in paper}
+    pairs = row_pairs(paper, measured, row_hits, suspended={frozenset("ac"), frozenset("bc")})
+    assert sorted(pair.verdict for pair in pairs) == ["suspended", "suspended", "undecided"]
+
+
 def trained(**rows):
     return {name: {"metrics": {"train/video_top1": accuracy}} for name, accuracy in rows.items()}
 
