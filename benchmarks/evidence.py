@@ -1,9 +1,29 @@
-"""Run the plan of ``evidence.yaml``: train what is not packed yet, in the plan's order, and pack each finished run.
+"""Work off a plan of runs: train what is not packed yet, in the plan's order, and pack each finished run.
 
-``status`` shows each stage and what is next. ``run --minutes 150 --runs runs`` trains on one core until the minutes are
-over, with ``--stages`` only runs of these; a cut run goes on from its checkpoint if its folder is still there, and
-starts again otherwise. ``rates`` compares the trials of the learning rate with the table. ``rules --write`` writes the
-digests of the plan's files into ``experiments/claims/rules.yaml``, until that file names the commit that fixed them.
+``python -m benchmarks.evidence status PLAN`` shows each stage of a plan and what is next. ``python -m
+benchmarks.evidence run PLAN --minutes 150 --runs runs`` trains on one core until the minutes are over, with
+``--stages`` only runs of these; a cut run goes on from its checkpoint if its folder is still there, and starts again
+otherwise. A packed run counts if it has the settings that the files in ``experiments`` say now. A plan, with its keys:
+
+.. code-block:: yaml
+
+    hours: 24  # of one core, at most
+    end: 30  # seconds of the start and the tests of a run
+    stages:  # in their order
+      tables:
+        why: X-ViT's first table, long enough to learn.
+        runs:
+          - configs: [scale/embedded_8]  # overlays of the tables, may be empty
+            seeds: [0, 1, 2]
+            steps: 2048
+            step: 0.09  # seconds of an optimizer step on one core
+            tables: {ablation_tw: {tw0: 1.0, tw1: 1.1}}  # how many such steps a step of a row costs
+          - configs: [scale/utd_mhad]
+            needs: utd_mhad  # folder of real videos below $LIT_VIDEO_DATA; left out for drawn ones
+            seeds: [0, 1, 2, 3, 4]
+            steps: 780
+            step: 0.15
+            tables: {ablation_tw: {tw0: 1.0, tw1: 1.1}}
 """
 
 import argparse
@@ -12,7 +32,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -26,24 +46,21 @@ from lit_video.runs.packs import packed_runs
 from lit_video.runs.status import read_status
 from lit_video.settings.flat import flatten
 from lit_video.tables.reading import read_table
-from lit_video.tables.rules import NOT_YET, digest_of, read_rules
 from lit_video.tables.table import Table
 from lit_video.utils.environment import commit
-from lit_video.utils.files import data_folder, write_atomically
+from lit_video.utils.files import data_folder
 from lit_video.utils.processes import PARENT
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, STATUS, handled_by
 from lit_video.utils.text import did_you_mean, text_table
 from lit_video.utils.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[1]
-PLAN = ROOT / "benchmarks/evidence.yaml"
 EXPERIMENTS = ROOT / "experiments"
-RULES = EXPERIMENTS / "claims/rules.yaml"
 RESULTS = ROOT / "benchmarks/results"
 SHARED_DATA = ROOT.parent / "shared/data"  # real videos, beside a clone
-RATE = "model.optimization.lr"
+PLAN_KEYS = {"hours", "end", "stages"}
+STAGE_KEYS = {"why", "runs"}
 RUN_KEYS = {"tables", "configs", "seeds", "steps", "step"}
-STAGE_KEYS = {"why", "needs", "runs"}
 POLL = 0.5  # seconds between looks at the processes
 TELL = 60.0  # seconds between two lines of progress
 HOURS_HEADER = ["stage", "runs", "packed", "planned", "trained"]
@@ -59,7 +76,7 @@ class Planned:
     row: str
     seed: int
     seconds: float  # planned, of one core
-    needs: bool = False  # real videos, in a folder with the table's name
+    needs: str = ""  # name of a folder of real videos
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -90,32 +107,10 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Rates:
-    """Trials of the learning rate."""
-
-    stage: str
-    metric: str
-    trials: Mapping[str, float]  # rate by the file that sets it
-    default: float  # on a tie
-    takes: Mapping[str, str]  # row without trials: row whose rate it takes
-    table: str
-    at: tuple[str, ...]
-
-    def best(self, results: Mapping[float, float]) -> float | None:
-        """Return the rate with the highest result, the default on a tie; ``None`` until all trials are there."""
-        if set(results) != set(self.trials.values()):
-            return None
-        highest = max(results.values())
-        rates = [rate for rate, value in results.items() if value == highest]
-        return self.default if len(rates) > 1 else rates[0]
-
-
-@dataclass(frozen=True)
 class Plan:
-    """The plan's runs in order, with the rule for the rates."""
+    """The plan's runs in order."""
 
     runs: Sequence[Planned]
-    rates: Rates
     hours: float  # at most
     stages: Mapping[str, str] = field(default_factory=dict)  # why each one is run, by name
 
@@ -136,39 +131,45 @@ def table_of(files: tuple[Path, ...]) -> Table:
 
 
 def read_plan(path: Path) -> Plan:
-    """Read a plan; refuse unknown keys and rows, a run that is planned twice, and more hours than it allows."""
+    """Read a plan; refuse other keys, unknown rows, a run that is planned twice, and more hours than it allows."""
     content = read_yaml(path)
+    _refuse_other_keys(str(path), content, PLAN_KEYS)
     runs: dict[tuple[str, str, str, int], Planned] = {}
-    for stage, given in content["stages"].items():
-        _refuse_unknown(f"{path}: {stage}", given, STAGE_KEYS)
-        for each in given["runs"]:
-            _refuse_unknown(f"{path}: {stage}", each, RUN_KEYS)
-            for run in _runs(stage, each, given.get("needs", False), content["end"]):
+    whys = {}
+    for stage, part in content["stages"].items():
+        where = f"{path}: {stage}"
+        _refuse_other_keys(where, part, STAGE_KEYS)
+        whys[stage] = " ".join(part["why"].split())
+        for entry in part["runs"]:
+            _refuse_other_keys(where, entry, RUN_KEYS, optional={"needs"})
+            for run in _runs(stage, entry, content["end"]):
                 key = (run.table, run.read.scale, run.read.row(run.row).name, run.seed)
                 if runs.setdefault(key, run) is not run:
-                    raise UserError(f"{path}: {stage}: {run.name} is planned twice")
+                    raise UserError(f"{where}: {run.name} is planned twice")
 
-    given = content["rates"]
-    rates = Rates(**{**given, "at": tuple(given["at"])})
-    whys = {stage: " ".join(part["why"].split()) for stage, part in content["stages"].items()}
-    plan = Plan(list(runs.values()), rates, content["hours"], whys)
+    plan = Plan(list(runs.values()), content["hours"], whys)
     if plan.planned_hours > plan.hours:
         raise UserError(f"{path}: {plan.planned_hours:.1f} hours are planned, at most {plan.hours}; leave runs out")
     return plan
 
 
-def _runs(stage: str, given: Mapping[str, Any], needs: bool, end: float) -> Iterator[Planned]:
+def _runs(stage: str, entry: Mapping[str, Any], end: float) -> Iterator[Planned]:
     """Yield runs by seed, then by table and row, so that a leg trains equal rows of several tables once."""
-    for seed in given["seeds"]:
-        for table, rows in given["tables"].items():
+    for seed in entry["seeds"]:
+        for table, rows in entry["tables"].items():
             for row, factor in rows.items():
-                seconds = given["steps"] * given["step"] * factor + end
-                yield Planned(stage, table, tuple(given["configs"]), row, seed, seconds, needs)
+                seconds = entry["steps"] * entry["step"] * factor + end
+                yield Planned(stage, table, tuple(entry["configs"]), row, seed, seconds, entry.get("needs", ""))
 
 
-def _refuse_unknown(where: str, given: Mapping[str, Any], keys: set[str]) -> None:
-    if unknown := sorted(given.keys() - keys):
-        raise UserError(f"{where}: {unknown[0]}: no such key; expected some of {', '.join(sorted(keys))}")
+def _refuse_other_keys(where: str, content: Any, keys: set[str], optional: Collection[str] = ()) -> None:
+    """Refuse a part of a plan that lacks a key or has an unknown one."""
+    if not isinstance(content, dict):
+        raise UserError(f"{where}: expected the keys {', '.join(sorted(keys))}")
+    for name in sorted(content.keys() - keys - {*optional}):
+        raise UserError(f"{where}: {name}: no such key; expected {', '.join(sorted({*keys, *optional}))}")
+    for name in sorted(keys - content.keys()):
+        raise UserError(f"{where}: has no {name}")
 
 
 def packed(run: Planned, results: Path) -> FinishedRun | None:
@@ -189,71 +190,10 @@ def contradicted(run: Planned, finished: FinishedRun) -> dict[str, tuple[Any, An
     return table.changed(table.row(run.row), flatten(finished.identity.settings))
 
 
-def trials(plan: Plan, results: Path) -> dict[str, dict[float, float]]:
-    """Return the results of each row's trials by rate."""
-    found: dict[str, dict[float, float]] = {}
-    for run in plan.of(plan.rates.stage):
-        of_row = found.setdefault(run.row, {})
-        finished = packed(run, results)
-        if finished:
-            of_row[_rate_of(plan.rates, run)] = finished.result.metrics[plan.rates.metric]
-    return found
-
-
-def _rate_of(rates: Rates, run: Planned) -> float:
-    (rate,) = (rates.trials[Path(name).name] for name in run.configs if Path(name).name in rates.trials)
-    return rate
-
-
-def chosen(plan: Plan, results: Path) -> dict[str, float | None]:
-    """Return the chosen rate of each row; ``None`` while a trial is missing."""
-    best = {row: plan.rates.best(of_row) for row, of_row in trials(plan, results).items()}
-    return best | {row: best[other] for row, other in plan.rates.takes.items()}
-
-
-def rates_of_table(plan: Plan, rows: Sequence[str]) -> dict[str, float]:
-    """Return the rates of rows as the table has them."""
-    files = (plan.rates.table, *plan.rates.at)
-    table = table_of(tuple(EXPERIMENTS / f"{name}.yaml" for name in files))
-    return {row: table.row(row).settings.get(RATE, table.settings.get(RATE)) for row in rows}
-
-
-def unsettled(plan: Plan, results: Path) -> list[str]:
-    """Say for which rows the table's rate is not the chosen one."""
-    best = chosen(plan, results)
-    of_table = rates_of_table(plan, list(best))
-    lines = []
-    for row, rate in best.items():
-        if rate is None:
-            lines.append(f"{row}: not all trials are packed")
-        elif rate != of_table[row]:
-            lines.append(f"{row}: the table has {of_table[row]}, the trials chose {rate}")
-    return lines
-
-
-def print_rates(plan: Plan, results: Path, check: bool) -> int:
-    """Print each row's trials and chosen rate; return 1 if ``check`` and the table has others."""
-    of_rows = trials(plan, results)
-    best = chosen(plan, results)
-    of_table = rates_of_table(plan, list(best))
-    rates = list(plan.rates.trials.values())
-    body = []
-    for row, rate in best.items():
-        values = of_rows.get(row, {})
-        shown = [f"{values[each]:.2f}" if each in values else "-" for each in rates]
-        body.append([row, *shown, "-" if rate is None else str(rate), str(of_table[row])])
-    print(text_table(f"{plan.rates.metric} on another drawing", ["row", *map(str, rates), "chosen", "table"], body))
-
-    differing = unsettled(plan, results)
-    for line in differing:
-        print(line)
-    return FAILED if check and differing else DONE
-
-
 def data_of(run: Planned) -> Path | None:
     """Return the folder above a run's real videos; ``None`` without them."""
     for folder in (data_folder(), SHARED_DATA):
-        if (folder / run.table).is_dir():
+        if (folder / run.needs).is_dir():
             return folder
     return None
 
@@ -310,10 +250,9 @@ def print_status(plan: Plan, results: Path) -> int:
     """Print for each stage what is planned and packed, and what is next."""
     body = hours_cells(hours_by_stage(plan, results))
     print(text_table(f"hours of one core, at most {plan.hours}", HOURS_HEADER, body))
-    for run in plan.runs:
-        if run.needs and not data_of(run):
-            print(f"{run.stage}: no {run.table} in $LIT_VIDEO_DATA or {SHARED_DATA}; skipped")
-            break
+    missing = dict.fromkeys(run.needs for run in plan.runs if run.needs and not data_of(run))
+    for name in missing:
+        print(f"no {name} in $LIT_VIDEO_DATA or {SHARED_DATA}: its runs are skipped")
     left = waiting(plan, results)
     print(f"next: {left[0].stage}: {left[0].name}" if left else "all runs are packed")
     return DONE
@@ -367,13 +306,6 @@ class Leg:
         if not left:
             return "no run is left to start"
         run = left[0]
-        trial = self.plan.rates.stage
-        if run.stage != trial:
-            if any(other.stage == trial for other in self._running):
-                return ""
-            if unsettled(self.plan, self.results):
-                self.failed[run] = "the rates are not settled: python -m benchmarks.evidence rates"
-                return f"stage {run.stage} waits for the rates"
         if run.seconds > self.left:
             return f"{run.name} takes {run.seconds / 60:.0f} minutes as planned, {self.left / 60:.0f} are left"
         self._start(run)
@@ -452,68 +384,24 @@ class Leg:
             process.terminate()
 
 
-def files_of(plan: Plan, path: Path) -> list[str]:
-    """Return the plan's file, its tables, overlays and their parts, and the claims, relative to the repository."""
-    files = {path}
-    for run in plan.runs:
-        files |= {*run.files}
-    for file in list(files):
-        content = read_yaml(file)
-        for name in ("trainer", "data", "model"):
-            section = content.get(name)
-            if isinstance(section, str):
-                files.add((file.parent / section).resolve())
-    files |= {claims for claims in (EXPERIMENTS / "claims").glob("*.yaml") if claims != RULES}
-    return sorted(file.relative_to(ROOT).as_posix() for file in files)
-
-
-def print_rules(plan: Plan, write: bool) -> int:
-    """Print files that differ from the rules, as changes to list; write the digests until a commit fixed them."""
-    files = files_of(plan, PLAN)
-    rules = read_rules(EXPERIMENTS)
-    if rules is None:
-        raise UserError(f"{RULES}: no such file")
-    if write:
-        if rules.commit != NOT_YET:
-            raise UserError(f"{RULES}: commit {rules.commit} fixed the digests; list a later change under changes")
-        before = RULES.read_text("utf-8").partition("\ndigests:")[0]
-        lines = [f"  {file}: '{digest_of(ROOT / file)}'" for file in files]
-        write_atomically(RULES, "\n".join([f"{before}\ndigests:", *lines]) + "\n")
-        rules = read_rules(EXPERIMENTS)
-        assert rules is not None
-    differing = rules.differing(ROOT) | {file: digest_of(ROOT / file) for file in {*files} - {*rules.digests}}
-    if differing:
-        print(f"  - date: {time.strftime('%Y-%m-%d')}\n    files:")
-        for file, digest in sorted(differing.items()):
-            print(f"      {file}: '{digest}'")
-        print("    what: WHAT\n    why: WHY\n    from: STAGE")
-    print(f"{len(differing)} of {len(files)} files differ" if differing else f"all {len(files)} files are as fixed")
-    return FAILED if differing else DONE
-
-
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("status", help="show each stage, and what is next")
+    showing = commands.add_parser("status", help="show each stage, and what is next")
     running = commands.add_parser("run", help="train and pack what is next")
+    for command in (showing, running):
+        command.add_argument("plan", type=Path, metavar="PLAN", help="YAML file of the plan")
     running.add_argument("--minutes", type=float, default=150.0, help="start and end within so many (default: 150)")
     running.add_argument("--runs", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs")
     running.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once, one core each (default: 1)")
     running.add_argument("--stages", nargs="+", default=(), metavar="STAGE", help="only runs of these (default: all)")
-    comparing = commands.add_parser("rates", help="show the trials of the learning rate")
-    comparing.add_argument("--check", action="store_true", help="exit with 1 if a row has another rate than the chosen")
-    fixing = commands.add_parser("rules", help="compare files with the rules' digests")
-    fixing.add_argument("--write", action="store_true", help="write the digests")
     given = parser.parse_args()
+
     try:
-        plan = read_plan(PLAN)
+        plan = read_plan(given.plan)
         if given.command == "status":
             return print_status(plan, RESULTS)
-        if given.command == "rates":
-            return print_rates(plan, RESULTS, given.check)
-        if given.command == "rules":
-            return print_rules(plan, given.write)
         for stage in given.stages:
             if stage not in plan.stages:
                 raise UserError(f"--stages: the plan has no stage {stage!r}{did_you_mean(stage, plan.stages)}")

@@ -53,7 +53,7 @@ PLANTED = {
     "a file of a comment": (of_text, "  lit_video fit --config experiments/ablation_tv.yaml"),
     "a command of a message": (of_text, "it has not been fetched: lit_video wieghts fetch NAME; or put it there"),
     "a flag of a message": (of_text, "write it again: lit_video cost --jsn"),
-    "a flag of a script": (of_page, "`python -m benchmarks.evidence run --minuets 3`"),
+    "a flag of a script": (of_page, "`python -m benchmarks.evidence run PLAN --minuets 3`"),
     "a script": (of_page, "```\npython docs/scripts/no_page.py\n```"),
     "a flag of a script without a parser": (of_text, "``python docs/scripts/settings_page.py --chek``"),
     "a test": (of_page, "`.venv/bin/python -m pytest tests/test_pages.py::test_nothing`"),
@@ -85,8 +85,6 @@ def test_a_quick_command_runs(command, tmp_path, monkeypatch):
     [
         "settings_page.py",
         pytest.param("image_weights_page.py", marks=pytest.mark.slow),
-        "evidence_page.py",
-        pytest.param("skills_page.py", marks=pytest.mark.slow),
     ],
 )
 def test_a_written_page_is_up_to_date(script):

@@ -1,4 +1,4 @@
-"""Draw docs/schemes.svg, what each scheme reads, and docs/demo.svg, what that is worth in the demo.
+"""Draw docs/schemes.svg, what each scheme reads.
 
 python docs/scripts/schemes_picture.py
 """
@@ -9,7 +9,6 @@ from pathlib import Path
 
 from svg_picture import DEPTH, DIM, FRAME, GRID, HEADS, strip, text, write_svg
 
-import lit_video
 from lit_video.attention import Factorised, FactorisedHeads, LocalWindow, Mixing, MixingPlan
 from lit_video.attention.scheme import Scheme
 from lit_video.network.timesformer import SCHEMES
@@ -28,12 +27,6 @@ ALL: Rows = {
     "axial (T+W+H)": partial(SCHEMES["axial"], DIM, HEADS),
     "ViViT model 3": partial(Factorised, DIM, HEADS),
     "ViViT model 4": partial(FactorisedHeads, DIM, HEADS),
-}
-DEMO: Rows = {  # by row of experiments/ablation_tw.yaml
-    "tw0": partial(Mixing, DIM, HEADS, MixingPlan(window=0)),
-    "tw1": partial(Mixing, DIM, HEADS, MixingPlan(window=1)),
-    "tw2": partial(Mixing, DIM, HEADS, MixingPlan(window=2)),
-    "tw2_boundary": partial(Mixing, DIM, HEADS, MixingPlan(window=2, boundary=True)),
 }
 
 
@@ -68,37 +61,5 @@ def draw_schemes(path: Path) -> None:
     write_svg(path, WIDTH, height, f"patches that a patch reads in one layer and in {DEPTH}: {', '.join(ALL)}", parts)
 
 
-def draw_demo(path: Path) -> None:
-    """Draw the demo's rows: what a patch reads, and the share of directions that are told, beside chance."""
-    table = lit_video.table("ablation_tw", runs=ROOT / "benchmarks/results", seeds=[0]).data
-    left = 90
-    bars = left + GRID.t * FRAME + 4
-    scale = 0.42  # pixels for a percent
-    chance = bars + 50 * scale
-    bottom = 42 + len(DEMO) * LINE
-    parts = key(left, 4)
-    parts += [
-        text(bars, 13, "direction"),
-        text(bars, 30, "of films told"),
-        text(chance, bottom + 12, "chance 50", "quiet", "middle"),
-    ]
-    for i, row in enumerate(row for row in table.rows if row.name in DEMO):
-        top = 42 + i * LINE
-        told = row.numbers("test/direction").ours
-        assert told is not None, f"{row.name} was not run"
-        paths, _, _ = strip(DEMO[row.name], left, top)
-        bar = f'<rect class="one" x="{bars}" y="{top + 3}" width="{told * scale:.1f}" height="13"/>'
-        parts += [text(left - 8, top + 14, row.label, anchor="end"), *paths, bar]
-        parts.append(text(bars + told * scale + 4, top + 14, f"{told:.1f} %"))
-    parts.append(f'<path class="quiet" d="M{chance - 0.75} 38h1.5V{bottom - 4}h-1.5z"/>')
-    write_svg(path, WIDTH, bottom + 18, "what a patch reads, and how often the direction of a film is told", parts)
-
-
-def main() -> None:
-    """Write both pictures."""
-    draw_schemes(ROOT / "docs/schemes.svg")
-    draw_demo(ROOT / "docs/demo.svg")
-
-
 if __name__ == "__main__":
-    main()
+    draw_schemes(ROOT / "docs/schemes.svg")

@@ -28,7 +28,6 @@ from lit_video.runs.folder import run_folders
 from lit_video.tables.claims import read_claims
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, render, seeds_text
-from lit_video.tables.rules import NOT_YET, read_rules
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.tables.table import Table, data_sets
 from lit_video.tables.table_summary import TableSummary
@@ -82,7 +81,6 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
         _sharing(verdicts),
         _scales_not_run(experiments, tables),
         _skills_not_run(tables),
-        _rules(experiments),
     ]
     return {Path(): _written(summary), **of_papers}
 
@@ -100,34 +98,6 @@ def _scales_not_run(experiments: Path, tables: Sequence[TableRuns]) -> str:
         if read.finished:
             unused -= data_sets(read.table.scale)
     return f"Not run at all: the scales {', '.join(sorted(unused))}." if unused else ""
-
-
-def _rules(experiments: Path) -> str:
-    """Say which commit fixed the rules, what was known by then, and what was changed later."""
-    rules = read_rules(experiments)
-    if rules is None:
-        return ""
-
-    fixed = f"Commit {rules.commit} fixed the rules before the first run."
-    if rules.commit == NOT_YET:
-        fixed = "The rules are not fixed yet: no run may start."
-
-    lines = ["Later changes: none."]
-    if rules.changes:
-        lines = ["Later changes:", ""]
-        for change in rules.changes:
-            files = "".join(f", `{file}`" for file in change.files)
-            lines.append(f"- {change.date}{files}, from stage {change.stage} on: {change.what}; {change.why}")
-
-    return str(
-        TEXTS["rules"].format(
-            fixed=fixed,
-            tests=rules.tests,
-            seen=rules.seen,
-            announced=" ".join(rules.announced),
-            changes="\n".join(lines),
-        )
-    )
 
 
 def _sharing(verdicts: Sequence[Verdict]) -> str:

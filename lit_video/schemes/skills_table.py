@@ -47,16 +47,18 @@ def write_skills_table(folder: Path, row: str, scheme: str, *, settings: Iterabl
 
 
 def unmeasured(rows: "Sequence[RowSummary]") -> str:
-    """Say how many of the table's other rows have no runs at hand; empty if all have some."""
+    """Say how many of the table's other rows, the scheme's references, were not run; empty if all were."""
     missing = sum(not row.seeds for row in rows)
     if not missing:
         return ""
 
-    others = plural(len(rows) - 1, "other row")
-    no_runs = f"{missing} of {others} of {SKILLS_TABLE}: no runs at hand with these settings"
-    if not _pack().is_file():
-        no_runs += f" (the repository has some, in {PACKS})"
-    return f"{no_runs}; to run them: fit -c {SKILLS_TABLE} -c {PROFILE_SCALE}"
+    from lit_video.datamodules.temporal_skills import VERSION  # here, because it loads torch
+
+    others = f"{missing} of {plural(len(rows) - 1, 'other row')} of {SKILLS_TABLE}"
+    why = f"not run in version {VERSION} of the videos with these settings"
+    if not _pack().parent.is_dir():
+        why = f"no runs at hand; those that were run are in the repository, in {PACKS}"
+    return f"reference rows: {others}: {why}; to run them: fit -c {SKILLS_TABLE} -c {PROFILE_SCALE}"
 
 
 def _pack() -> Path:

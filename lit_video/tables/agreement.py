@@ -1,7 +1,7 @@
 """The order of a table's rows in our runs: agreement with the paper, paired differences."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -18,6 +18,7 @@ from lit_video.utils.text import plural
 
 Accuracies = Mapping[str, float]  # by row
 UNDECIDED: OrderVerdict = "undecided"
+SUSPENDED: OrderVerdict = "suspended"
 
 ONE_SEED = "One seed compares these models, not the methods: add --seeds 0,1,2"
 
@@ -77,8 +78,10 @@ def _same_test(first: Predictions, second: Predictions) -> bool:
     return all(np.array_equal(task.target, second.tasks[name].target) for name, task in first.tasks.items())
 
 
-def row_pairs(paper: Accuracies, measured: Accuracies, row_hits: RowHits) -> list[Pair]:
-    """Return the pairs of rows that were run, with the verdicts on the paper's order."""
+def row_pairs(
+    paper: Accuracies, measured: Accuracies, row_hits: RowHits, *, suspended: Collection[frozenset[str]] = ()
+) -> list[Pair]:
+    """Return the pairs of rows that were run, with the verdicts on the paper's order; ``suspended`` pairs get none."""
     pairs = []
     differences = []
     for name, other_name in combinations(measured, 2):
@@ -88,13 +91,17 @@ def row_pairs(paper: Accuracies, measured: Accuracies, row_hits: RowHits) -> lis
         # two rows with equal numbers keep their order
         first, second = sorted((name, other_name), key=lambda row: order[row], reverse=True)
 
+        verdict = None
+        if ordered:
+            verdict = SUSPENDED if {first, second} in suspended else UNDECIDED
+
         difference = row_hits.difference(first, second)
         bounded = difference is not None and difference.bounded
         pair = Pair(
             first=first,
             second=second,
             paper=paper[first] - paper[second] if both else None,
-            verdict=UNDECIDED if ordered else None,
+            verdict=verdict,
             difference=difference.value if difference else None,
             low=difference.low if difference and bounded else None,
             high=difference.high if difference and bounded else None,
@@ -105,7 +112,10 @@ def row_pairs(paper: Accuracies, measured: Accuracies, row_hits: RowHits) -> lis
 
 
 def _judged(pairs: Sequence[Pair], differences: Sequence[Interval | None]) -> list[Pair]:
-    """Add verdicts to the pairs that the paper orders, corrected for the number of these pairs (Holm)."""
+    """Add verdicts to the pairs that the paper orders, corrected for the number of these pairs (Holm).
+
+    Suspended pairs count in this number, because they were suspended after a look at them.
+    """
     judged = list(pairs)
     tested = []
     for number, (pair, difference) in enumerate(zip(pairs, differences, strict=True)):
@@ -114,7 +124,7 @@ def _judged(pairs: Sequence[Pair], differences: Sequence[Interval | None]) -> li
 
     chances = holm_adjusted([min(difference.above(0), difference.below(0)) for _, difference in tested])
     for (number, difference), chance in zip(tested, chances, strict=True):
-        if chance <= LEVEL:
+        if chance <= LEVEL and pairs[number].verdict == UNDECIDED:
             verdict: OrderVerdict = "supported" if difference.value > 0 else "contradicted"
             judged[number] = replace(pairs[number], verdict=verdict)
     return judged
@@ -131,6 +141,7 @@ def agreement_of(paper: Accuracies, measured: Accuracies, pairs: Sequence[Pair])
         supported=counts["supported"],
         contradicted=counts["contradicted"],
         undecided=counts["undecided"],
+        suspended=counts["suspended"],
         orderings=orderings,
     )
 
@@ -144,14 +155,17 @@ def sentences(summary: TableSummary) -> list[str]:
     tau = "undefined" if result.tau is None else f"{result.tau:+.2f}"
     covered = certainty(summary)
     models = "our models of one seed" if covered.endswith(ONE_SEED) else "our runs"
+    undecided = f"{result.undecided} undecided"
+    if result.suspended:
+        undecided += f" ({result.suspended} more suspended, as claims about them are)"
     lines = [
         f"Order of {result.rows} rows against the paper: Kendall's tau {tau}. Of its {len(result.orderings)} "
         f"orderings of two rows {models} support {result.supported}, contradict {result.contradicted} and leave "
-        f"{result.undecided} undecided, corrected for their number (Holm), by {covered}."
+        f"{undecided}, corrected for their number (Holm), by {covered}."
     ]
 
     labels = summary.labels
-    for verdict in ("contradicted", "undecided"):
+    for verdict in ("contradicted", "undecided", "suspended"):
         texts = []
         for pair in result.orderings:
             if pair.verdict == verdict:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -21,7 +21,7 @@ from lit_video.utils.yaml_files import read_yaml
 _Kind = Literal["better", "not_worse", "equal", "spread"]
 _KINDS: tuple[_Kind, ...] = get_args(_Kind)
 _NEEDED = {"claim", "section", "table"}
-_OTHERS = {"numbers", "varies", "control", "margin", "untestable", "differs"}
+_OTHERS = {"numbers", "varies", "control", "margin", "untestable", "suspended", "differs"}
 # words of a claim that attention between frames helps; such a claim needs a control row without it
 IN_TIME = re.compile("attention in time|temporal attention|transformer over time|layer of the temporal encoder")
 
@@ -44,6 +44,7 @@ class Claim:
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
     differs: str = ""  # reason if scales give different answers
     decided_at: str = ""  # scale that decides in place of the table's own, if it was run
+    suspended: Mapping[str, str] = field(default_factory=dict)  # reason to give no verdict, by name of a scale
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -93,12 +94,25 @@ class Claim:
 
 def read_claims(experiments: Path) -> list[Claim]:
     """Read the claims of all files under ``claims/``, beside the tables."""
-    claims = []
+    return [_read(where, content, entry, experiments=experiments) for where, content, entry in _entries(experiments)]
+
+
+def suspended_pairs(table: Table) -> set[frozenset[str]]:
+    """Return the pairs of rows about which a claim is suspended at the table's scale."""
+    pairs = set[frozenset[str]]()
+    for where, _, entry in _entries(table.path.parent):
+        kind = _kind(where, entry)
+        if entry["table"] == table.name and kind != "spread" and table.scale in _suspended(where, entry):
+            pairs |= {frozenset(map(str, pair)) for pair in entry[kind]}
+    return pairs
+
+
+def _entries(experiments: Path) -> Iterator[tuple[str, Mapping[str, Any], Any]]:
+    """Yield each claim as its file has it, with its place for messages and the file's content."""
     for path in sorted((experiments / "claims").glob("*.yaml")):
         content = read_yaml(path)
         for number, entry in enumerate(content.get("claims", []), 1):
-            claims.append(_read(f"{path}: claim {number}", content, entry, experiments=experiments))
-    return claims
+            yield f"{path}: claim {number}", content, entry
 
 
 def _read(where: str, content: Mapping[str, Any], entry: Any, *, experiments: Path) -> Claim:
@@ -124,6 +138,7 @@ def _read(where: str, content: Mapping[str, Any], entry: Any, *, experiments: Pa
         follow_ups=content.get("follow_ups", {}),
         differs=str(entry.get("differs", "")),
         decided_at=_decided_at(where, content, table, experiments=experiments),
+        suspended=_suspended(where, entry),
     )
 
 
@@ -193,6 +208,14 @@ def _untestable(where: str, reasons: Any) -> dict[str, str]:
     by_scale = reasons if isinstance(reasons, dict) else {"": reasons}
     if not all(isinstance(text, str) for text in by_scale.values()):
         raise UserError(f"{where}: untestable: give a reason, or one for each scale; quote a text that has a comma")
+    return by_scale
+
+
+def _suspended(where: str, entry: Mapping[str, Any]) -> dict[str, str]:
+    """Return why a claim has no verdict for now, by the whole name of a scale."""
+    by_scale = entry.get("suspended", {})
+    if not isinstance(by_scale, dict) or not all(isinstance(text, str) for text in by_scale.values()):
+        raise UserError(f"{where}: suspended: give a reason for each scale; quote a text that has a comma")
     return by_scale
 
 

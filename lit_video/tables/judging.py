@@ -16,7 +16,7 @@ LEARNED = 90.0  # accuracy on training videos, in percent, from which on a row c
 MOSTLY = 0.5  # share of the variance from which on more seeds, rather than more videos, would decide a claim
 NEEDS_CONTROL = "needs the control"
 TestedJudgement = Literal["supported", "supported by construction", "contradicted", "undecided", "too few to tell"]
-Judgement = Literal[TestedJudgement, "not testable here", "not run"]  # in the order of a summary
+Judgement = Literal[TestedJudgement, "suspended", "not testable here", "not run"]  # in the order of a summary
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ def rows_of(claim: Claim) -> list[str]:
 
 
 def _no_verdict(claim: Claim, runs: TableRuns, scale: str) -> tuple[Judgement | None, str]:
-    """Return the judgement and its reason if there is no verdict: rows were not run, or cannot decide the claim."""
+    """Return the judgement and its reason if the claim has none: suspended, not run, or rows cannot decide it."""
+    if why := claim.suspended.get(scale):
+        return "suspended", why
     if why := claim.why_untestable(scale):
         return "not testable here", why
     missing = [row for row in rows_of(claim) if row not in runs.hits]

@@ -10,6 +10,7 @@ from statistics import mean, stdev
 from lit_video.runs.finished import FinishedRun, remarks
 from lit_video.runs.predictions import Predictions
 from lit_video.tables.agreement import agreement_of, comparable, compared_metric, row_pairs, row_predictions
+from lit_video.tables.claims import suspended_pairs
 from lit_video.tables.limits import Limits
 from lit_video.tables.results import measured_rows
 from lit_video.tables.row_hits import RowHits
@@ -71,7 +72,7 @@ class TableRuns:
             if value is not None:
                 measured[row.name] = value
 
-        pairs = row_pairs(table.papers, measured, self.row_hits)
+        pairs = row_pairs(table.papers, measured, self.row_hits, suspended=suspended_pairs(table))
         draws = self.row_hits.draws
         return TableSummary(
             table=table.name,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-OrderVerdict = Literal["supported", "contradicted", "undecided"]
+OrderVerdict = Literal["supported", "contradicted", "undecided", "suspended"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class Agreement:
     supported: int
     contradicted: int
     undecided: int
+    suspended: int  # because a claim about the two rows is
     orderings: Sequence[Pair]  # pairs that the paper orders
 
 

@@ -1,6 +1,7 @@
 """Test a scheme in a user's file: profiled, trained and compared by its name, and part of a run's identity."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -9,12 +10,14 @@ from lit_video.errors import UserError
 from lit_video.network.timesformer import scheme_class
 from lit_video.own_videos.schemes import schemes_named
 from lit_video.runs.folder import read_record
+from lit_video.runs.packing import pack_runs
 from lit_video.schemes import skills_table
 from lit_video.schemes.loading import import_scheme
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import measured_groups
 from lit_video.tables.summary import summary
 from lit_video.utils.yaml_files import read_yaml
+from tests.fake_runs import change_result, recorded, write_result
 
 CODE = """
 from lit_video.attention.scheme import Attention, Scheme
@@ -89,15 +92,35 @@ def test_profile_of_a_faulty_scheme_names_the_fault_and_measures_nothing(own_fil
     assert not (tmp_path / "out").exists()
 
 
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """Clone whose pack has fake runs of a row of the skills table."""
+    files = [skills_table.EXPERIMENTS / "skills.yaml", skills_table.EXPERIMENTS / f"{skills_table.PROFILE_SCALE}.yaml"]
+    table = read_table(files)
+    folder = tmp_path / "made/skills/profile/joint/seed0"
+    folder.mkdir(parents=True)
+    facts = {"table": "skills", "scale": "profile", "row": "joint", "seed": 0, "gmacs": 1.0, "test_videos": 8}
+    write_result(folder, **facts, metrics={"test/video_top1": 50.0, "test/direction/drift": 75.0})
+    change_result(folder, identity={"settings": recorded(table.settings | table.row("joint").settings)})
+    pack_runs([tmp_path / "made"], tmp_path / skills_table.PACKS)
+    (tmp_path / "experiments").symlink_to(skills_table.EXPERIMENTS)
+    monkeypatch.setattr(skills_table, "EXPERIMENTS", tmp_path / "experiments")
+    return tmp_path
+
+
 @pytest.mark.parametrize("keys", [(), ("data.root", "data.num_workers"), ("trainer.max_steps",), ("data.pairs",)])
-def test_an_own_scheme_stands_beside_the_packed_rows_of_a_clone_unless_settings_differ(keys, tmp_path):
-    file = skills_table.write_skills_table(tmp_path, "Halved", "own.Halved", settings=keys)
-    rows = summary(read_table([file, skills_table.PROFILE_SCALE]), tmp_path / "runs", overridden=True).rows
+def test_an_own_scheme_stands_beside_the_packed_rows_of_a_clone_unless_settings_differ(keys, clone):
+    folder = clone / "profile"
+    folder.mkdir()
+    file = skills_table.write_skills_table(folder, "Halved", "own.Halved", settings=keys)
+    rows = summary(read_table([file, skills_table.PROFILE_SCALE]), folder / "runs", overridden=True).rows
     by_name = {row.name: row for row in rows}
     compared = not {"trainer.max_steps", "data.pairs"} & {*keys}
     assert bool(by_name["joint"].seeds) == bool(measured_groups(rows)) == compared
     assert not by_name["Halved"].seeds
-    assert "in benchmarks/results" not in skills_table.unmeasured(rows)
+    others = len(rows) - 1
+    said = skills_table.unmeasured([replace(row, seeds=[0]) if row.name == "Halved" else row for row in rows])
+    assert said.startswith(f"reference rows: {others - compared} of {others} other rows of skills: not run in version")
 
 
 def test_without_a_clone_the_rows_are_said_to_be_in_the_repository(tmp_path, monkeypatch):
@@ -124,7 +147,7 @@ def test_profile_trains_the_scheme_and_says_that_the_other_rows_have_not_run(own
     said = capsys.readouterr().out
     assert "order5" in said and said.index("order5") < said.index("order7")
     others = len(read_yaml(experiments / "skills.yaml")["table"]["rows"])
-    assert f"{others} of {others} other rows of skills: no runs at hand" in said
+    assert f"reference rows: {others} of {others} other rows of skills: no runs at hand" in said
     settings = read_record(out / "runs/skills/profile/Halved/seed0").identity.settings
     assert settings["model"]["init_args"]["attention_type"] == f"{own_file.stem}.Halved"
     assert "Halved" in (out / "profile.html").read_text()

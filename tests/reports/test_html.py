@@ -10,6 +10,7 @@ from lit_video.__main__ import main
 from lit_video.inference.result_pictures import curves_figure, style_of
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import collect
+from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import run_folders
 from lit_video.runs.predictions import FILE, Predictions, TaskPredictions, read_predictions
 from lit_video.tables.row_hits import RowHits
@@ -147,8 +148,12 @@ def test_two_panels_of_curves_fit_side_by_side(made):
     assert len(widths) == 4 and max(widths) < 1184 / 2 - 16
 
 
-def test_heat_maps_of_a_table_stand_side_by_side(write_report):
-    page = write_report(EXPERIMENTS.parent / "benchmarks/results/ablation_tw/embedded")
+def test_heat_maps_of_a_table_stand_side_by_side(write_report, tmp_path):
+    scale = write_table_runs(tmp_path / "runs", "ablation_tw", seeds=1, classes=4, videos=20)
+    skills = {f"test/{kind}/{name}": 75.0 for kind in ("direction", "recognised") for name in ("drift", "zoom")}
+    for folder in run_folders(scale):
+        change_result(folder, metrics=read_finished(folder).result.metrics | skills)
+    page = write_report(scale)
     (panels,) = re.findall(r'<div class="panels">(.*?)</div>\s*</div>\s*<details', page, re.DOTALL)
     assert panels.count("<figure>") == 2
     assert re.search(r"\.panels > div \{ flex: 1 1 24rem;", page)

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def driver(tmp_path):
     """Browser that shows a page, and must log nothing."""
-    write_table_runs(tmp_path / "runs", "timesformer_schemes", rows=["space", "joint", "divided", "local_global"])
+    rows = ["space", "control_timesformer", "joint", "divided", "local_global"]
+    write_table_runs(tmp_path / "runs", "timesformer_schemes", rows=rows)
     path = tmp_path / "report.html"
     assert main(["report", str(tmp_path / "runs"), "-o", str(path), "--experiments", str(EXPERIMENTS)]) == 0
     options = selenium.ChromeOptions()

@@ -10,9 +10,11 @@ from lit_video.errors import UserError
 from lit_video.reports.verdicts import across, corrected, judge_claims, sharing, tally, verdict_lines, verdict_list
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import Draws
-from lit_video.tables.claims import read_claims
+from lit_video.tables.agreement import agreement_of, row_pairs
+from lit_video.tables.claims import read_claims, suspended_pairs
 from lit_video.tables.contrasts import uncovered
 from lit_video.tables.judging import judge
+from lit_video.tables.reading import read_table
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.summary import TableRuns
 from tests.fake_runs import EXPERIMENTS, fake_run
@@ -169,6 +171,8 @@ def test_verdicts_are_seldom_wrong_where_the_truth_is_on_the_border(claims, text
         ("{claim: x, table: t, spread: [a], margin: 0}", "margin"),
         ("{claim: x, table: t, better: []}", "pairs of rows"),
         ("{claim: x, table: t, better: [[a, b]], untestable: {embedded: a, b}}", "untestable"),
+        ("{claim: x, table: t, better: [[a, b]], suspended: late}", "suspended: give a reason for each scale"),
+        ("{claim: x, table: t, better: [[a, b]], suspended: {own: a, b}}", "suspended"),
         ("{claim: x, table: t, beter: [[a, b]]}", "expected claim"),
         ("{claim: y, table: t, varies: model.window, better: [[a, b]]}", "section"),
         ("{claim: y, section: s, table: t, better: [[a, b]]}", "varies"),
@@ -282,6 +286,53 @@ def test_all_worse_rows_must_see_less_for_a_verdict_by_construction(claims):
     facts = {"a": SEEING, "b": BLIND, "c": BLIND}
     assert judge(claim, runs(facts, a=0.7, b=0.5, c=0.5)).judgement == "supported by construction"
     assert judge(claim, runs(facts | {"c": SEEING}, a=0.7, b=0.5, c=0.5)).judgement == "supported"
+
+
+def test_a_suspended_claim_has_no_verdict_at_its_scale_whatever_the_runs_say(claims):
+    (claim,) = given = claims(BETTER_AB.replace("}", ", suspended: {own: b is far from learned}}"))
+    both = runs(a=0.7, b=0.5)
+    (found,) = judged_at(given, {"own": both, "gpu": both})
+    assert found.text == "suspended: b is far from learned"
+    assert not found.tested and found.survives is None and found.power == "" and any(found.differences)
+    assert tally([found]) == f"{OPENING}: suspended 1."
+    assert sharing([found, found]) == [] and across(found) == ""
+    assert [other.text for other in found.follow_ups] == ["supported †"], "another scale is judged"
+
+    (other,) = judged_at(given, {"own": runs(), "gpu": both})
+    assert other.text == found.text and other.follow_ups[0].judgement == "supported"
+    assert found.text in verdict_lines([found]) and found.text in verdict_list([found], "page.md")
+    (elsewhere,) = judged_at([replace(claim, suspended={"gpu": "late"})], {"own": both, "gpu": both})
+    assert (elsewhere.text, elsewhere.follow_ups[0].text) == ("supported †", "suspended: late")
+
+
+def test_rows_of_a_suspended_claim_have_no_verdict_on_their_order(claims, tmp_path):
+    claims(BETTER_AB.replace("}", ", suspended: {own: b is far from learned}}"))
+    table = read_table([tmp_path / "t.yaml"])
+    assert suspended_pairs(table) == {frozenset("ab")}
+    assert suspended_pairs(replace(table, scale="gpu")) == suspended_pairs(replace(table, name="u")) == set()
+
+    row_hits = runs(a=0.9, b=0.3, c=0.6).row_hits
+    measured = {row: np.mean(row_hits.accuracies(row)) for row in "abc"}
+    pairs = row_pairs(table.papers, measured, row_hits, suspended=suspended_pairs(table))
+    assert {(one.first, one.second): one.verdict for one in pairs} == {
+        ("a", "b"): "suspended",
+        ("a", "c"): "supported",
+        ("c", "b"): "supported",
+    }
+    found = agreement_of(table.papers, measured, pairs)
+    assert (found.supported, found.contradicted, found.undecided, found.suspended) == (2, 0, 0, 1)
+    assert all(one.difference is not None for one in pairs), "numbers stay"
+
+
+def test_suspended_pairs_make_no_other_pair_more_certain():
+    rng = np.random.default_rng(0)
+    one, other = ([rng.random(1000) < chance for _ in range(5)] for chance in (0.700, 0.726))
+    row_hits = runs(a=other, b=one, c=one).row_hits
+    assert 0.025 / 3 < row_hits.difference("a", "b").above(0) < 0.025
+    paper = {"a": 60.0, "b": 50.0, "c": 59.5}
+    measured = {row: np.mean(row_hits.accuracies(row)) for row in paper}
+    pairs = row_pairs(paper, measured, row_hits, suspended={frozenset("ac"), frozenset("bc")})
+    assert sorted(pair.verdict for pair in pairs) == ["suspended", "suspended", "undecided"]
 
 
 def trained(**rows):

@@ -5,12 +5,15 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks.mended_packs import outdated, true_positions
 from lit_video.datamodules import TemporalSkills
+from lit_video.datamodules.temporal_skills import VERSION
+from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import read_record, run_file, run_folders
+from lit_video.runs.folder import run_file, run_folders
 from lit_video.runs.identity import Identity, differences
-from lit_video.runs.predictions import FILE
+from lit_video.runs.predictions import read_predictions
+from lit_video.tables.claims import read_claims
+from lit_video.tables.judging import LEARNED
 from tests.fake_runs import fake_result
 from tests.tables.experiments import EXPERIMENTS, differing, request_of, resolved
 
@@ -102,16 +105,41 @@ def test_no_blind_row_is_above_its_ceiling():
 
 
 def test_every_run_on_the_skills_is_of_todays_version():
-    assert RUNS and not [run for run in RUNS if outdated(read_record(run).identity)]
+    skills = [read_finished(run).identity for run in RUNS]
+    skills = [one for one in skills if one.settings["data"]["class_path"].endswith("TemporalSkills")]
+    assert RUNS and all(one.data.startswith(f"temporal_skills-v{VERSION}-") for one in skills)
 
 
-def test_every_record_has_the_positions_of_its_network():
-    """Count parameters: attention in space once had no positions in time, whatever the setting said."""
-    space = [run for run in RUNS if run.parent.name == "space" and "timesformer_schemes" in run.parts]
-    assert space
-    for run in space:
-        record = read_record(run)
-        assert not true_positions(record.identity, record.result, run_file(run, FILE)), run
+def real_data_of(folder):
+    """Return the name of the real videos that a run's table or scale is named after; empty for another run."""
+    table, scale = folder.relative_to(RESULTS).parts[:2]
+    return next((name for name in REAL if table.startswith(name) or name in scale.split("+")), "")
+
+
+def test_runs_on_real_video_have_their_persons_or_recordings():
+    expected = {"avletters": ("speaker", 10), "room_actions": ("recording", 2), "utd_mhad": ("person", 4)}
+    seen = set()
+    for folder in RUNS:
+        if name := real_data_of(folder):
+            draws = read_predictions(folder).draws
+            assert (draws.kind, draws.count) == expected[name], folder
+            seen.add(name)
+    assert seen == set(expected)
+
+
+def test_reasons_of_suspended_claims_have_the_shares_of_the_curves():
+    checked = 0
+    for claim in read_claims(EXPERIMENTS):
+        for scale, reason in claim.suspended.items():
+            for row, share in re.findall(r"(\w+) (?:ends )?with (\d+) %", reason):
+                folders = run_folders(RESULTS / claim.table.name / scale / row)
+                last = [
+                    [point["train/clip_top1"] for point in read_curves(run) if "train/clip_top1" in point][-1]
+                    for run in folders
+                ]
+                assert int(share) == round(np.mean(last)) < LEARNED, (claim.text, scale, row)
+                checked += 1
+    assert checked == 9
 
 
 def test_no_result_names_a_folder_of_a_machine():

@@ -34,6 +34,7 @@ CSS_CLASSES = {
     "supported by construction": "supported",
     "too few to tell": "undecided",
     "not testable here": "untested",
+    "suspended": "untested",
 }
 
 
