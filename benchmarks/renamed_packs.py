@@ -1,8 +1,8 @@
-"""Give the settings of packed runs the names that constructors have today.
+"""Give the settings of packed runs the names that constructors have today, and settings that constructors got since.
 
-``python -m benchmarks.renamed_packs benchmarks/results`` renames keys of ``identity.settings`` in every packed run, by
-the tables below. Values, results, predictions, and the command and commit of a run stay as they were. ``corrections``
-in ``run.json`` then says which names the run's command had. A second call changes nothing.
+``python -m benchmarks.renamed_packs benchmarks/results`` renames keys of ``identity.settings`` in every packed run, and
+adds settings, by the tables below. Values, results, predictions, and the command and commit of a run stay as they were.
+``corrections`` in ``run.json`` then says what the run's command had. A second call changes nothing.
 """
 
 import argparse
@@ -33,6 +33,12 @@ MODEL = {
     "latents": "num_latents",
     "summary_tokens": "num_summary_tokens",
 }
+# settings that a class got since, with the value of what it computed before
+ADDED: dict[str, dict[str, Any]] = {
+    "XViT": {"ta_attention": "self", "cls_in_summary": False},
+    "ViViT": {"zero_temporal": False},
+}
+ADDED_REASON = "the run's commit had no such setting, and computed what this value stands for"
 
 
 def renamed(settings: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -41,7 +47,7 @@ def renamed(settings: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, 
 
 
 def renamed_record(record: Record) -> Record:
-    """Return a run's record with today's names of settings, and a note of what was renamed; the same if nothing was."""
+    """Return a run's record with today's settings, and a note of each change; the same if nothing was changed."""
     assert record.identity is not None
     settings = deepcopy(record.identity.settings)
 
@@ -55,17 +61,27 @@ def renamed_record(record: Record) -> Record:
         model["size"] = renamed(model["size"], SIZE)
     settings["model"]["init_args"] = renamed(model, MODEL)
 
-    if settings == record.identity.settings:
+    notes: list[Correction] = []
+    if settings != record.identity.settings:
+        notes.append(Correction("identity.settings", "names of the run's commit", "today's names", REASON, SCRIPT))
+
+    model = settings["model"]["init_args"]
+    family = settings["model"]["class_path"].rpartition(".")[2]
+    for name, value in ADDED.get(family, {}).items():
+        if name not in model:
+            model[name] = value
+            notes.append(Correction(f"model.init_args.{name}", None, value, ADDED_REASON, SCRIPT))
+
+    if not notes:
         return record
-    note = Correction("identity.settings", "names of the run's commit", "today's names", REASON, SCRIPT)
     return record.with_parts(
         identity=structs.replace(record.identity, settings=settings),
-        corrections=[*(record.corrections or ()), note],
+        corrections=[*(record.corrections or ()), *notes],
     )
 
 
 def renamed_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return a packed run's files, with today's names of settings in its record."""
+    """Return a packed run's files, with today's settings in its record."""
     record = Record.of_json(files[RUN])
     changed = renamed_record(record)
     if changed == record:
@@ -84,7 +100,7 @@ def main() -> None:
         changed = sum(after[folder] != files for folder, files in runs.items())
         if changed:
             write_pack(pack, after)
-            print(f"{pack.name}: {changed} of {len(runs)} runs renamed")
+            print(f"{pack.name}: settings of {changed} of {len(runs)} runs brought up to date")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Test the script that gives packed settings the names of today, and that tables and --reuse then find the runs."""
+"""Test the script that gives packed runs today's settings, so that tables and --reuse then find the runs."""
 
 import copy
+import inspect
 
 import pytest
 
 from benchmarks import renamed_packs
+from lit_video import modules
 from lit_video.runs.folder import RUN
 from lit_video.runs.identity import Identity
 from lit_video.runs.packs import packed_runs
@@ -54,10 +56,18 @@ def test_settings_get_todays_names_and_all_else_stays():
         "tubelet_size": 2,
         "drop_path_rate": 0.0,
         "dropout": 0.0,
+        "zero_temporal": False,
     }
     assert after.result == before.result and after.identity.commit == "abc"
-    (note,) = after.corrections
-    assert (EXPERIMENTS.parent / note.by).is_file()
+    names, added = after.corrections
+    assert (EXPERIMENTS.parent / names.by).is_file()
+    assert (added.key, added.was, added.now) == ("model.init_args.zero_temporal", None, False)
+
+
+def test_settings_that_were_added_since_are_those_of_the_constructors_defaults():
+    for family, settings in renamed_packs.ADDED.items():
+        arguments = inspect.signature(getattr(modules, family)).parameters
+        assert {name: arguments[name].default for name in settings} == settings
 
 
 def test_a_second_call_changes_nothing():
