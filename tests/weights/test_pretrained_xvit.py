@@ -105,9 +105,11 @@ def test_a_release_s_temporal_attention_is_refused_by_a_network_with_that_of_the
     size, classes = network.size, vector["config"]["num_classes"]
     network.aggregate = CrossTemporalAttention(size.embed_dim, classes, 1, num_heads=vector["config"]["ta_heads"])
     before = {key: value.clone() for key, value in network.state_dict().items()}
-    with pytest.raises(ValueError, match=r"aggregate\.cls_token"):
+    with pytest.raises(ValueError, match=r"is self, the network's is cross: set --model\.ta_attention self"):
         load_pretrained(network, vector["state_dict"], fresh_head=fresh_head)
     assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())
+    with pytest.raises(ValueError, match=r"is cross, the network's is self: set --model\.ta_attention cross"):
+        load_pretrained(xvit(vector), before, fresh_head=fresh_head)
 
 
 @pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
