@@ -250,7 +250,8 @@ def _pixels(settings: Settings) -> str:
 def _scheme(settings: Settings) -> str:
     keys = [
         *("attention_type", "variant", "tubelet_size", "temporal_depth", "ratio", "scope", "segments", "positions"),
-        *("zero_head", "class_token", "cls_in_time", "hidden_head", "task_loss"),
+        *("ta_attention", "summary_before_norm", "cls_in_summary"),
+        *("zero_head", "zero_temporal", "class_token", "cls_in_time", "hidden_head", "task_loss"),
     ]
     return ", ".join(f"{key} {_text(settings[f'model.{key}'])}" for key in keys if f"model.{key}" in settings) or "-"
 

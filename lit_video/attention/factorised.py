@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from lit_video.attention.scheme import Attention, Grid, Scheme, ZeroLinear
 
@@ -18,20 +18,25 @@ class Factorised(Scheme):
     ``time_space`` swaps the steps. The projection after MSA_t starts at zero, so training starts from the image model;
     its queries, keys and values start from the image model's, its norm as a new one, as in the release.
 
+    With ``zero`` all weights of MSA_t start at zero, queries, keys and values too (section 3.4). No gradient then ever
+    reaches its matrices: that of the projection is a product with the values, that of the values one with the
+    projection. Only the projection's bias learns, so no two frames are ever compared, and the order of the steps
+    matters little whatever the data.
+
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
-    Source: ViViT, arXiv:2103.15691, model 3.
-    In the paper *all* temporal weights start at zero, but then no gradient would ever reach them.
+    Source: ViViT, arXiv:2103.15691, model 3; ``zero``: section 3.4.
+    Unlike the paper without ``zero``: queries, keys and values of MSA_t do not start at zero.
     """
 
     class_tokens = "none"
     fresh = ("time_attn.norm",)
 
-    def __init__(self, dim: int, num_heads: int, order: StepOrder = "space_time") -> None:
+    def __init__(self, dim: int, num_heads: int, order: StepOrder = "space_time", *, zero: bool = False) -> None:
         super().__init__()
         if order not in ("space_time", "time_space"):
             raise ValueError(f"order is {order!r}, expected space_time or time_space")
         self.attn = Attention(dim, num_heads)
-        self.time_attn = Attention(dim, num_heads, proj=ZeroLinear)
+        self.time_attn = Attention(dim, num_heads, qkv=ZeroLinear if zero else nn.Linear, proj=ZeroLinear)
         self.axes = order.split("_")
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:

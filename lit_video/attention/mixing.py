@@ -35,6 +35,7 @@ class MixingPlan:
     summary: Summary = False
     num_summary_tokens: Count = 1  # R per frame, a square number; each is the mean over one of R equal cells
     summary_before_norm: bool = False  # average the tokens before the norm, as in the paper's text
+    cls_in_summary: bool = False  # average the class token too, as in the paper's text; R = 1 only
     segment: Count | None = None  # frames per group; channels move within a group only. None: the whole clip
     causal: bool = False  # read earlier frames only: half as many frames, twice the channels of each
 
@@ -43,8 +44,10 @@ class MixingPlan:
         tokens = self.num_summary_tokens
         if math.isqrt(tokens) ** 2 != tokens:
             raise ValueError(f"num_summary_tokens is {tokens}, expected a square number: 1, 4, 9, ...")
-        if not self.summary and (tokens > 1 or self.summary_before_norm):
-            raise ValueError("num_summary_tokens and summary_before_norm do not apply without summary")
+        if not self.summary and tokens > 1:
+            raise ValueError("num_summary_tokens does not apply without summary")
+        if self.cls_in_summary and tokens > 1:
+            raise ValueError(f"cls_in_summary is true, num_summary_tokens is {tokens}: a class token lies in no cell")
         if self.causal and self.summary is True:
             raise ValueError("summary is true: the summary tokens of all frames are not causal; give own or false")
         if self.causal and self.segment:
@@ -108,7 +111,8 @@ class Mixing(Scheme):
     k~_{s,t} = [k_{s,t-1}(c_{-1}), ..., k_{s,t-w}(c_{-w}), k_{s,t}(c_0)],  the same for v~.
 
     With ``summary``, every frame also attends to the summary tokens of all frames (``own``: to its own only). Summary
-    tokens are means over patch tokens before mixing.
+    tokens are means over normalised patch tokens before mixing. In the paper's text they are means over tokens of the
+    previous layer, without the norm (``summary_before_norm``) and with the class token (``cls_in_summary``).
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any token.
     Source: X-ViT, arXiv:2106.05968, section 3.
@@ -182,10 +186,14 @@ class Mixing(Scheme):
 
     def _summary(self, z: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
         """Return key and value of each frame's r summary tokens: ``(b, t * m, d) -> 2 x (b * t, r or t * r, a, c)``."""
-        patches = rearrange(z, "b (t m) d -> b t m d", t=grid.t)[:, :, self.num_prefix_tokens :]
-        side = math.isqrt(self.plan.num_summary_tokens)
-        cells = dict(y=side, x=side, h=grid.h // side, w=grid.w // side)
-        means = reduce(patches, "b t (y h x w) d -> b t (y x) d", "mean", **cells)
+        tokens = rearrange(z, "b (t m) d -> b t m d", t=grid.t)
+        if self.plan.cls_in_summary:
+            means = torch.cat((tokens[:, :, :1], tokens[:, :, self.num_prefix_tokens :]), dim=2).mean(2, keepdim=True)
+        else:
+            side = math.isqrt(self.plan.num_summary_tokens)
+            cells = dict(y=side, x=side, h=grid.h // side, w=grid.w // side)
+            patches = tokens[:, :, self.num_prefix_tokens :]
+            means = reduce(patches, "b t (y h x w) d -> b t (y x) d", "mean", **cells)
         if self.plan.summary_before_norm:
             means = self.attn.norm(means)
 

@@ -83,6 +83,7 @@ class Attention(nn.Module):
         num_heads: number of heads ``a``.
         qkv_bias: whether the projection to query, key and value has a bias.
         eps: epsilon of the layer norm.
+        qkv: class of the projection to query, key and value.
         proj: class of the output projection.
 
     Raises:
@@ -90,14 +91,21 @@ class Attention(nn.Module):
     """
 
     def __init__(
-        self, dim: int, num_heads: int, qkv_bias: bool = True, *, eps: float = 1e-6, proj: type[nn.Linear] = nn.Linear
+        self,
+        dim: int,
+        num_heads: int,
+        qkv_bias: bool = True,
+        *,
+        eps: float = 1e-6,
+        qkv: type[nn.Linear] = nn.Linear,
+        proj: type[nn.Linear] = nn.Linear,
     ) -> None:
         super().__init__()
         if dim % num_heads:
             raise ValueError(f"dim {dim} is not divisible by num_heads {num_heads}")
         self.num_heads = num_heads
         self.norm = nn.LayerNorm(dim, eps=eps)
-        self.qkv = nn.Linear(dim, 3 * dim, bias=qkv_bias)
+        self.qkv = qkv(dim, 3 * dim, bias=qkv_bias)
         self.proj = proj(dim, dim)
         self.drop: nn.Module = nn.Identity()  # stochastic depth; in training it drops the branch of whole groups
 

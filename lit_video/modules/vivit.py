@@ -40,6 +40,10 @@ class ViViT(VideoClassifier):
         drop_path_rate: stochastic depth of the last layer; as in the released code, a branch that is kept is not
             scaled. The released variant 3 has none (set 0).
         zero_head: start the classifier at zero, as the released code does, not with a standard deviation of 0.02.
+        zero_temporal: start all weights of variant 3's attention in time at zero, as the paper says (section 3.4): no
+            gradient then reaches its matrices, and in training no two frames are ever compared. Without it, queries,
+            keys and values start from the image model's and the projection from zero, so that training starts from the
+            same function and attention in time learns. The other variants are not affected.
         class_token: start of variant 2's class token, which every frame has: ``None`` for the image model's, as the
             spatial encoder is "identical to the one used for image classification" (section 3.3); ``zero`` as in the
             released code, where it has another name than the image model's. The other variants are not affected.
@@ -71,10 +75,11 @@ class ViViT(VideoClassifier):
         order: StepOrder = "space_time",
         temporal: Temporal = "encoder",
         temporal_depth: Annotated[int, Range(0, MOST_LAYERS)] = 4,
-        # regularisation, and first values of the classifier and the class token
+        # regularisation, and first values of the classifier, attention in time and the class token
         dropout: Share = 0.0,
         drop_path_rate: ShareBelowOne = 0.0,
         zero_head: bool = False,
+        zero_temporal: bool = False,
         class_token: Literal["zero"] | None = None,
         # parts of the user's own
         embedding: str | type[Embedding] | None = None,
@@ -108,6 +113,7 @@ class ViViT(VideoClassifier):
             variant=variant,
             pool=pool,
             order=order,
+            zero_temporal=zero_temporal,
             temporal=temporal,
             temporal_depth=temporal_depth,
             dropout=dropout,

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from lit_video.attention import MixingPlan
 from lit_video.attention.mixing import Scope, Summary, Target
 from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.aggregation import TAAttention
 from lit_video.network.embedding import Embedding
 from lit_video.network.parts import Aggregation, Parts, Readout
 from lit_video.network.patches import ClipSize
@@ -32,7 +33,10 @@ class XViT(VideoClassifier):
         scope: ``per_head`` mixes within each head (Eq. 9), ``full`` moves whole heads (released code).
         summary: add the summary tokens of all frames to keys and values (Table 4), or each frame's ``own`` only.
         num_summary_tokens: summary tokens per frame, R in the paper, a square number; each is the mean of a cell.
-        summary_before_norm: take means before the layer norm, as the paper writes it.
+        summary_before_norm: take means of the previous layer's tokens, before the layer norm, as the paper writes it.
+            Models without summary tokens are not affected, so that a recipe may give it for all rows.
+        cls_in_summary: average the class token too, as the paper writes it (s = 0, ..., S); with one summary token per
+            frame only, because a class token lies in no cell. Models without summary tokens are not affected.
         summary_layers: the mixing layers that have summary tokens, given like ``layers``.
         exact: attend to the window exactly (Eq. 7), which mixing approximates. Of the settings of mixing, only
             ``window``, ``layers`` and ``causal`` apply then.
@@ -42,8 +46,11 @@ class XViT(VideoClassifier):
         segments: frames per group. Frames mix only within their group, and temporal positions repeat for each group;
             ``None`` for the whole clip, 8 in the released Kinetics recipe with 16 frames.
         ta_layers: layers of temporal attention (Table 2b); 0 is temporal averaging.
+        ta_attention: ``cross``: a token z_final attends to the frame tokens, O(T), then a linear classifier, as in the
+            paper; ``self``: z_final and the frame tokens attend to each other, then a hidden layer, as released. Models
+            without temporal attention are not affected, so that a recipe may give it for all rows.
         positions: ``none``, ``space`` or ``space-time``.
-        dropout: dropout of the frame tokens and in the classifier (0.5 in the released code).
+        dropout: dropout of the frame tokens and in a classifier with a hidden layer (0.5 in the released code).
         drop_path_rate: stochastic depth of the last layer.
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code), so
             small that they hardly change in a training from scratch.
@@ -76,6 +83,7 @@ class XViT(VideoClassifier):
         summary: Summary = False,
         num_summary_tokens: Count = 1,
         summary_before_norm: bool = False,
+        cls_in_summary: bool = False,
         summary_layers: LayerChoice | list[Whole] = "all",
         # frames that a frame sees
         exact: bool = False,
@@ -83,6 +91,7 @@ class XViT(VideoClassifier):
         segments: Count | None = None,
         # aggregation, positions, regularisation
         ta_layers: Annotated[int, Range(0, MOST_LAYERS)] = 1,
+        ta_attention: TAAttention = "self",
         positions: PositionKind = "space-time",
         dropout: Share = 0.5,
         drop_path_rate: ShareBelowOne = 0.0,
@@ -115,6 +124,7 @@ class XViT(VideoClassifier):
             summary=summary,
             num_summary_tokens=num_summary_tokens,
             summary_before_norm=summary_before_norm,
+            cls_in_summary=cls_in_summary,
             segment=segments,
             causal=causal,
         )
@@ -127,7 +137,7 @@ class XViT(VideoClassifier):
             layers=layers,
             summary_layers=summary_layers,
             exact=exact,
-            aggregate=temporal_aggregation(vit, classes, ta_layers, dropout=dropout),
+            aggregate=temporal_aggregation(vit, classes, ta_layers, ta_attention=ta_attention, dropout=dropout),
             positions=Positions(positions, position_std, resizing),
             dropout=dropout,
             drop_path_rate=drop_path_rate,

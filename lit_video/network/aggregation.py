@@ -18,6 +18,7 @@ from lit_video.network.vit import ViTSize, encoder
 from lit_video.utils.classes import Classes, outputs
 
 Probe = Literal["attentive", "frames"]
+TAAttention = Literal["self", "cross"]
 
 
 class LinearHead(nn.Module):
@@ -145,8 +146,9 @@ class TemporalAttention(nn.Module):
     z_final = MLPHead(TransformerLayer^depth([z_cls; z_1; ...; z_T])_0).  Shape: ``(b, t, d) -> (b, classes)``.
 
     TA adds no positions: the order of the frames is known only from their tokens.
-    Source: X-ViT, arXiv:2106.05968, section 3, option (b).
-    Like the released code and unlike the paper: all tokens attend to all tokens, and the classifier has a hidden layer.
+    Source: X-ViT, arXiv:2106.05968, section 3, option (b), as in the released code.
+    Unlike the paper, whose module is :class:`CrossTemporalAttention`: all tokens attend to all tokens, and the
+    classifier has a hidden layer.
     """
 
     def __init__(
@@ -171,6 +173,60 @@ class TemporalAttention(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return self.head(x[:, 0])
+
+
+class CrossTemporalLayer(TemporalLayer):
+    """Pre-norm transformer layer over z_final and the frame tokens, which alone are keys and values.
+
+    Args:
+        dim: channels of a token.
+        num_heads: number of heads.
+        last: whether only z_final is a query, as nothing reads the frame tokens after the last layer.
+    """
+
+    def __init__(self, dim: int, num_heads: int, *, last: bool) -> None:
+        super().__init__(dim, num_heads)
+        self.queries = slice(0, 1) if last else slice(None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Encode z_final and the frames' tokens: ``(b, 1 + t, d) -> (b, 1 + t, d)``; the last layer: ``(b, 1, d)``."""
+        q, k, v = self.attn.project(self.attn.norm(x)).unbind(-3)
+        y = self.attn.attend(q[:, self.queries], k[:, 1:], v[:, 1:])
+        x = x[:, self.queries] + y
+        return x + self.mlp(x)
+
+
+class CrossTemporalAttention(nn.Module):
+    """Temporal attention (TA): a token z_final attends to the frame tokens, and a linear layer classifies it.
+
+        u' = u + MCA(LN(u), LN([z_1; ...; z_T])),   u'' = u' + MLP(LN(u'))     (u: z_final)
+
+    One layer costs O(T). Shape: ``(b, t, d) -> (b, classes)``.
+
+    With ``depth`` layers, those before the last also let every frame token attend to all frame tokens; z_final is never
+    a key. The text gives this case by its cost alone, 2 (L_t - 1) T^2 + T for L_t layers, that of ViViT's model 2.
+    TA adds no positions: the order of the frames is known only from their tokens.
+    Source: X-ViT, arXiv:2106.05968, section 3, option (b).
+    Unlike the released code, :class:`TemporalAttention`: z_final does not attend to itself, and the classifier is
+    linear.
+    Like the released code, where the paper is silent: z_final starts at zero, queries, keys and values have no bias, a
+    norm stands before the classifier, and dropout is applied to the frame tokens.
+    """
+
+    def __init__(self, dim: int, classes: int, depth: int, *, num_heads: int, dropout: float = 0.5) -> None:
+        super().__init__()
+        self.drop = nn.Dropout(dropout)
+        self.final_token = nn.Parameter(torch.zeros(1, 1, dim))
+        self.layers = nn.ModuleList(CrossTemporalLayer(dim, num_heads, last=i == depth - 1) for i in range(depth))
+        self.norm = nn.LayerNorm(dim, eps=1e-5)
+        self.head = nn.Linear(dim, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Classify what z_final has read of the frame tokens."""
+        x = torch.cat((self.final_token.expand(x.shape[0], -1, -1), self.drop(x)), dim=1)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(self.norm(x[:, 0]))
 
 
 class TemporalEncoder(nn.Module):

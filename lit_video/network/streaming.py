@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from lit_video.attention.streaming import streamed
-from lit_video.network.aggregation import TemporalAttention, TemporalMean
+from lit_video.network.aggregation import CrossTemporalAttention, TemporalAttention, TemporalMean
 from lit_video.network.block import Block
 from lit_video.network.embedding import FrameEmbedding
 from lit_video.network.transformer import VideoTransformer, frame_tokens
@@ -39,7 +39,7 @@ class Stream:
         by_frame = isinstance(embed, FrameEmbedding) and network.readout is frame_tokens
         every_frame = embed.patches.tubelet_size == 1 and embed.patches.sampled_frames is None
         timeless = embed.temp_embed is None
-        aggregates = isinstance(network.aggregate, TemporalMean | TemporalAttention)
+        aggregates = isinstance(network.aggregate, TemporalMean | TemporalAttention | CrossTemporalAttention)
         blocks = len(self._layers) == len(network.blocks)
         if network.parts or not (by_frame and every_frame and timeless and aggregates and blocks):
             raise ValueError(CANNOT)

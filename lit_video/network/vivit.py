@@ -37,6 +37,7 @@ def vivit(
     variant: int = 1,
     pool: Pool | None = None,
     order: StepOrder = "space_time",
+    zero_temporal: bool = False,
     temporal: Temporal = "encoder",
     temporal_depth: int = 4,
     dropout: float = 0.0,
@@ -59,7 +60,7 @@ def vivit(
 
     def scheme(i: int) -> Scheme:
         if variant == 3:
-            return Factorised(size.embed_dim, size.num_heads, order)
+            return Factorised(size.embed_dim, size.num_heads, order, zero=zero_temporal)
         return _SCHEMES[variant](size.embed_dim, size.num_heads)
 
     # VideoMAE's authors fine-tune a model of timm's style

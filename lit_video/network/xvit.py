@@ -8,7 +8,7 @@ from typing import Literal
 from torch import nn
 
 from lit_video.attention import LocalWindow, Mixing, MixingPlan, Scheme, Space
-from lit_video.network.aggregation import TemporalAttention, TemporalMean
+from lit_video.network.aggregation import CrossTemporalAttention, TAAttention, TemporalAttention, TemporalMean
 from lit_video.network.embedding import FrameEmbedding
 from lit_video.network.parts import Parts
 from lit_video.network.patches import ClipSize
@@ -58,8 +58,8 @@ def xvit(
 
     With ``exact`` only ``window`` and ``causal`` of the plan are used. If the plan has a ``segment``, positions in time
     are those of such a group of frames. ``aggregate`` maps frame tokens ``(b, t, d)`` to logits; ``None`` is a layer of
-    temporal attention, the paper's best setting. ``parts`` of the user's own replace the embedding, the readout or the
-    aggregation.
+    temporal attention, the paper's best setting, as released. ``parts`` of the user's own replace the embedding, the
+    readout or the aggregation.
     """
     plan = plan or MixingPlan()
     positions = positions or Positions()
@@ -79,7 +79,7 @@ def xvit(
             f"summary is {plan.summary}, but no layer has summary tokens: layers and summary_layers share none"
         )
     _check_cells(plan.num_summary_tokens, clip)
-    plan_without_summary = replace(plan, summary=False, num_summary_tokens=1, summary_before_norm=False)
+    plan_without_summary = replace(plan, summary=False, num_summary_tokens=1)
 
     def scheme(i: int) -> Scheme:
         if i not in mixing:
@@ -110,10 +110,16 @@ def _check_cells(num_summary_tokens: int, clip: ClipSize) -> None:
         )
 
 
-def temporal_aggregation(size: ViTSize, classes: int, ta_layers: int, *, dropout: float = 0.5) -> nn.Module:
+def temporal_aggregation(
+    size: ViTSize, classes: int, ta_layers: int, *, ta_attention: TAAttention = "self", dropout: float = 0.5
+) -> nn.Module:
     """Build the aggregation of X-ViT's Table 2b: temporal attention (TA), or averaging if ``ta_layers`` is 0."""
+    kinds = {"self": TemporalAttention, "cross": CrossTemporalAttention}
+    if ta_attention not in kinds:
+        raise ValueError(f"ta_attention is {ta_attention!r}, expected {' or '.join(kinds)}")
     if ta_layers < 0:
         raise ValueError(f"ta_layers is {ta_layers}, expected 0, 1, 2, ...")
     if ta_layers == 0:
         return TemporalMean(size.embed_dim, classes, dropout)
-    return TemporalAttention(size.embed_dim, classes, ta_layers, num_heads=size.num_heads, dropout=dropout)
+    kind = kinds[ta_attention]
+    return kind(size.embed_dim, classes, ta_layers, num_heads=size.num_heads, dropout=dropout)

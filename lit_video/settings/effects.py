@@ -20,7 +20,7 @@ Effect = Literal["function", "shape", "clip", "classes", "files", "start", "trai
 MODEL: dict[Effect, tuple[str, ...]] = {
     "function": (
         *("window", "boundary", "ratio", "mixed", "layers", "scope", "exact", "causal", "segments"),
-        *("summary", "num_summary_tokens", "summary_before_norm", "summary_layers"),
+        *("summary", "num_summary_tokens", "summary_before_norm", "cls_in_summary", "summary_layers"),
         *("attention_type", *OWN_PARTS),
         *("cls_in_time", "variant", "order", "temporal", "pool", "sampled_frames"),
         *("architecture", "alpha", "size.num_heads", "size.eps", "size.gelu"),
@@ -28,7 +28,7 @@ MODEL: dict[Effect, tuple[str, ...]] = {
     "shape": (
         *("size.embed_dim", "size.depth", "size.mlp_ratio", "size.norm_pre", "size.registers"),
         *("patch_size", "tubelet_size"),
-        *("positions", "ta_layers", "hidden_head", "temporal_depth", "num_latents", "reads", "probe"),
+        *("positions", "ta_layers", "ta_attention", "hidden_head", "temporal_depth", "num_latents", "reads", "probe"),
         *("depth", "width", "beta_inv", "x3d_width", "x3d_depth"),
     ),
     "clip": ("num_frames", "image_size"),
@@ -36,7 +36,7 @@ MODEL: dict[Effect, tuple[str, ...]] = {
     "files": ("weights", "image_weights"),
     "start": (
         *("weights_settings", "weights_source", "weights_ema", "image_pixels"),
-        *("tubelet_init", "position_std", "zero_head", "class_token"),
+        *("tubelet_init", "position_std", "zero_head", "zero_temporal", "class_token"),
     ),
     "training": ("optimization", "freeze", "dropout", "drop_path_rate", "task_loss", "loss", "metric"),
     "machine": ("activation_checkpointing",),

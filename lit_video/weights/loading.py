@@ -10,7 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from lit_video.attention import Attention, Grid
-from lit_video.network.aggregation import AttentiveProbe, TemporalEncoder
+from lit_video.network.aggregation import (
+    AttentiveProbe,
+    CrossTemporalAttention,
+    TemporalAttention,
+    TemporalEncoder,
+)
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_time, sinusoids
 from lit_video.network.transformer import VideoTransformer, mean_frame_token
@@ -94,6 +99,7 @@ def load_pretrained(
                 weights.pop(key, None)
                 del expected[key]
 
+    _refuse_other_temporal_attention(network, weights)
     refuse_other_names(expected, weights)
     if isinstance(network, VideoTransformer):
         weights |= _positions(network, weights, grid, square=source not in (None, "hf-vivit"))
@@ -101,6 +107,24 @@ def load_pretrained(
 
     network.load_state_dict(weights, strict=False)
     return ", ".join(sorted(left_out))
+
+
+# each kind of X-ViT's temporal attention: its class, and the token that the other lacks
+_TEMPORAL_ATTENTION: dict[str, tuple[type[nn.Module], str]] = {
+    "self": (TemporalAttention, "aggregate.cls_token"),
+    "cross": (CrossTemporalAttention, "aggregate.final_token"),
+}
+
+
+def _refuse_other_temporal_attention(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Refuse weights of X-ViT's other kind of temporal attention, of which some parameters have the same names."""
+    aggregate = getattr(network, "aggregate", None)
+    for kind, other in (("self", "cross"), ("cross", "self")):
+        _, token = _TEMPORAL_ATTENTION[other]
+        if isinstance(aggregate, _TEMPORAL_ATTENTION[kind][0]) and token in weights:
+            raise ValueError(
+                f"its temporal attention is {other}, the network's is {kind}: set --model.ta_attention {other}"
+            )
 
 
 def _has_new_probe(network: nn.Module, weights: Mapping[str, Tensor]) -> bool:

@@ -44,6 +44,8 @@ PLANS = {
     "summary_only": MixingPlan(window=0, summary=True),
     "summary_own": MixingPlan(summary="own"),
     "summary_before_norm": MixingPlan(summary=True, summary_before_norm=True),
+    "summary_of_the_paper": MixingPlan(summary=True, summary_before_norm=True, cls_in_summary=True),
+    "cls_in_summary_own": MixingPlan(summary="own", cls_in_summary=True),
     "num_summary_tokens": MixingPlan(summary=True, num_summary_tokens=4, mixed=("x",)),
     "summary_tokens_own": MixingPlan(summary="own", num_summary_tokens=4, summary_before_norm=True, mixed=("x",)),
     "causal": MixingPlan(causal=True),
@@ -99,6 +101,7 @@ def summaries_by_loops(x, z, weights, plan, grid):
                 for row, place in product(range(grid.h), range(grid.w))
                 if row * side // grid.h == y and place * side // grid.w == column
             ]
+            inside += [0] * plan.cls_in_summary
             averaged = x if plan.summary_before_norm else z
             mean = sum(averaged[t, s] for s in inside) / len(inside)
             means.append(norm(mean, weights, "norm") if plan.summary_before_norm else mean)

@@ -114,11 +114,14 @@ def test_prints_every_source_and_every_model_as_json(capsys, monkeypatch):
     assert (rows["divided, T+S"]["params"], rows["divided, T+S"]["macs_agree"]) == (121_392_558, True)
 
 
+S = "S, no positions in time"
+
+
 def test_costs_of_one_table_are_those_of_its_scale(tiny, capsys):
     table = EXPERIMENTS / "timesformer_schemes.yaml"
     assert main(["cost", "--config", str(table), "--json", "--data.num_frames=4", FOUR_SKILLS]) == 0
     rows = {row["model"]: row for row in json.loads(capsys.readouterr().out)}
-    assert list(rows) == ["S", "control: S, positions in time", "ST", "T+S", "L+G", "T+W+H"]
+    assert list(rows) == [S, "control: S, positions in time (Eq. 1)", "ST", "T+S", "L+G", "T+W+H"]
     assert rows["T+S"]["frames"] == 4
     assert rows["T+S"]["paper_params"] is None, "a smaller model than the paper's"
-    assert rows["S"]["macs_per_view"] < rows["ST"]["macs_per_view"]
+    assert rows[S]["macs_per_view"] < rows["ST"]["macs_per_view"]

@@ -20,7 +20,6 @@ from tests.attention.test_scheme_oracles import linear, norm, projected, step_by
 HEADS = 2
 # plans that the loops below cover: values are mixed, queries and the input are not
 MIXINGS = {name: plan for name, plan in PLANS.items() if "value" in plan.mixed and not {"x", "query"} & {*plan.mixed}}
-MIXINGS = {name: plan for name, plan in MIXINGS.items() if not plan.summary_before_norm}
 MIXINGS |= {"segments": MixingPlan(segment=2, ratio=1.0), "no_channel": MixingPlan(ratio=0.0)}
 
 
@@ -107,7 +106,11 @@ def mixing_by_loops(layer, x, grid):
     q, k, _ = projected(x, weights)
     t, m, c = grid.t, 1 + grid.h * grid.w, WIDTH // HEADS
     segment = plan.segment or t
-    means = np.stack([norm(x, weights, "norm")[j * m + 1 : (j + 1) * m].mean(0) for j in range(t)])
+    first = 1 - plan.cls_in_summary
+    averaged = x if plan.summary_before_norm else norm(x, weights, "norm")
+    means = np.stack([averaged[j * m + first : (j + 1) * m].mean(0) for j in range(t)])
+    if plan.summary_before_norm:
+        means = norm(means, weights, "norm")
     extra = np.split(linear(means, weights, "qkv"), 3, axis=1)[1]
     matrix = np.zeros((t * m, t * m))
     for frame, a in product(range(t), range(HEADS)):
@@ -128,7 +131,7 @@ def mixing_by_loops(layer, x, grid):
                 if j is not None:
                     matrix[n, j * m + other] += shares[other] / c / HEADS
             for share, j in zip(shares[m:], summaries, strict=True):
-                matrix[n, j * m + 1 : (j + 1) * m] += share / (m - 1) / HEADS
+                matrix[n, j * m + first : (j + 1) * m] += share / (m - first) / HEADS
     return weighted(matrix, np.ones(t * m, bool))
 
 

@@ -24,6 +24,7 @@ MEAN = dict(aggregate=temporal_aggregation(SIZE, CLASSES, 0))
 NETWORKS = {
     "xvit": (xvit, {}),
     "xvit_mean": (xvit, MEAN),
+    "xvit_cross": (xvit, dict(aggregate=temporal_aggregation(SIZE, CLASSES, 2, ta_attention="cross"))),
     "xvit_summary": (xvit, dict(plan=MixingPlan(summary=True))),
     "xvit_exact": (xvit, dict(exact=True)),
     "xvit_causal": (xvit, dict(plan=MixingPlan(causal=True), positions=Positions("space"))),

@@ -21,6 +21,8 @@ OPTIONS = {
     "summary_own": dict(summary="own"),
     "averaging": dict(ta_layers=0),
     "ta_2": dict(ta_layers=2),
+    "ta_cross": dict(ta_attention="cross"),
+    "summary_own_with_cls": dict(summary="own", summary_before_norm=True, cls_in_summary=True),
     "no_positions": dict(positions="none"),
     "exact": dict(exact=True),
     "exact_window_2": dict(exact=True, window=2, ta_layers=0),

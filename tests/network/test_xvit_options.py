@@ -47,15 +47,22 @@ def test_summary_tokens_are_in_the_chosen_layers_alone():
     assert [block.scheme.plan.summary for block in blocks] == [False, True, False]
 
 
+def test_settings_of_summary_tokens_change_nothing_without_them():
+    given = dict(summary_before_norm=True, cls_in_summary=True, ta_attention="cross")
+    one, other = (tiny(ta_layers=0, **options) for options in ({}, given))
+    with torch.no_grad():
+        assert torch.equal(one(clips()), other(clips()))
+
+
 def test_every_setting_of_the_mixing_reaches_the_layers():
     settings = dict(window=2, boundary=True, ratio=0.75, mixed=("key",), scope="full", summary=True)
     plans = {block.scheme.plan for block in tiny(**settings, segments=2).network.blocks}
     assert plans == {MixingPlan(**settings, segment=2)}
 
 
-@pytest.mark.parametrize(("ta_layers", "places"), [(0, 1), (1, 2)])
-def test_dropout_is_that_of_the_frame_tokens_and_the_classifier(ta_layers, places):
-    modules = tiny(dropout=0.3, ta_layers=ta_layers).network.modules()
+@pytest.mark.parametrize(("options", "places"), [({}, 2), (dict(ta_layers=0), 1), (dict(ta_attention="cross"), 1)])
+def test_dropout_is_that_of_the_frame_tokens_and_of_a_hidden_layer(options, places):
+    modules = tiny(dropout=0.3, **options).network.modules()
     assert [m.p for m in modules if isinstance(m, torch.nn.Dropout) and m.p] == [0.3] * places
 
 
@@ -104,6 +111,8 @@ def test_stochastic_depth_drops_whole_branches_of_whole_clips_and_scales_the_res
         (dict(summary=True, layers="first_half", summary_layers="second_half"), "summary is True.* summary_layers"),
         (dict(summary=True, num_summary_tokens=9), "2x2 patches do not divide into 3x3 cells"),
         (dict(summary=True, num_summary_tokens=2), "num_summary_tokens is 2"),
+        (dict(num_summary_tokens=4), "num_summary_tokens does not apply without summary"),
+        (dict(summary=True, num_summary_tokens=4, cls_in_summary=True), "a class token lies in no cell"),
         (dict(summary="mine"), "summary is 'mine'"),
         (dict(window=5), "window 5 at ratio 0.5 leaves no channel"),
         (dict(ratio=1.5), r"ratio is 1\.5"),

@@ -17,6 +17,8 @@ from lit_video.tables.row_hits import RowHits
 from lit_video.utils.colours import LIGHT
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, save, seed_dir, write_table_runs
 
+S = "S, no positions in time"
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
@@ -105,20 +107,20 @@ def test_names_in_runs_cannot_change_the_page_and_several_tasks_have_a_matrix_ea
     assert "alert(1)</script>" not in page and "<img" not in page and "<u>" not in page
     found = matrices(page)
     assert len(found) == 2 * len(ROWS)
-    names, _ = found["confusion matrix of S, verb"]
+    names, _ = found[f"confusion matrix of {S}, verb"]
     assert names[:2] == ["&lt;/script&gt;&lt;script&gt;alert(…", "&lt;b&gt;&amp;"]
 
 
 def test_pictures_hold_the_runs(made):
     runs, page = made
     counts = sum(read_predictions(seed_dir(runs, "space", seed)).tasks[""].confusion for seed in (0, 1))
-    _, lines = matrices(page)["confusion matrix of S, Space-time attention schemes"]
+    _, lines = matrices(page)[f"confusion matrix of {S}, Space-time attention schemes"]
     assert [[int(videos or 0) for _, videos in line] for line in lines] == counts.tolist()
     percent = (100 * counts / counts.sum(1, keepdims=True)).round().astype(int)
     shares = [[int((re.findall(r"(\d+)%", style) or [0])[0]) for style, _ in line] for line in lines]
     assert shares == percent.tolist()
     (curves,) = (svg for what, svg in pictures(page).items() if what.startswith("validation loss"))
-    assert all(f">{label}</text>" in curves for label in ("S", "ST", "T+S"))
+    assert all(f">{label}</text>" in curves for label in (S, "ST", "T+S"))
     (rows,) = (svg for what, svg in pictures(page).items() if what.startswith("accuracy of the rows"))
     assert ">paper (%)</text>" in rows and ">ours (%)</text>" in rows and rows.count("<use") >= 8
 

@@ -1,7 +1,8 @@
-"""Test settings of the papers' tables that an audit corrected, by the number of its finding (A: the second audit)."""
+"""Test settings of the papers' tables that an audit corrected, by its finding (A: the second audit, S: the third)."""
 
 import pytest
 
+from lit_video.tables.reading import read_table
 from tests.tables.experiments import EXPERIMENTS, at, request_of, resolved
 
 ROOT = EXPERIMENTS.parent
@@ -12,6 +13,8 @@ CLOCK, NESTEROV = {"data.sampling.fps": 30}, {"model.optimization.nesterov": Tru
 EQ11 = {"model.cls_in_time": True, "model.hidden_head": True}
 VIVIT = {"data.short_side": 256, "data.short": "loop", "model.optimization.whole_cosine": True}  # V1, V7, V11
 VIEWS = {"data.test_clips": 4, "data.test_crops": 1}
+TA = {"model.ta_attention": "cross", "model.summary_before_norm": True, "model.cls_in_summary": True}
+IN1K = "timm:vit_base_patch16_224.augreg_in1k"
 IN21K = "timm:vit_base_patch16_224.orig_in21k"
 
 # findings, table, row, scale, recipe (None: the first), settings
@@ -82,7 +85,37 @@ SETTINGS = [
       "model.optimization.weight_decay": 5e-5, "data.augmentation.short_side": [356, 446]}),
     *(("X4", table, row, scale, "released", {"data.num_frames": 8, "data.sampling.stride": 32})
       for table, row, scale in (("xvit_k400", "x8_1", "k400"), ("xvit_k600", "x8", "k600"))),
+    *(("S1", table, row, "ssv2", None, {"model.image_weights": IN1K, "data.num_frames": 96})
+      for table, row in (("xvit_ssv2", "timesformer_l"), ("timesformer_ssv2", "l"),
+                         ("timesformer_pretraining", "l_1k"))),
+    *(("S2 S3", "ablation_summary", row, scale, None, TA)
+      for row in ("summary", "both", "ta") for scale in ("ssv2", "k400")),
+    *(("S2", table, "x16", scale, None, TA)
+      for table, scale in (("xvit_ssv2", "ssv2"), ("xvit_k600", "k600"), ("xvit_epic", "epic100"))),
+    *(("S2", table, row, scale, "released", {"model.ta_attention": "self"})
+      for table, row, scale in (("xvit_ssv2", "x16", "ssv2"), ("xvit_k400", "x16_1", "k400"),
+                                ("xvit_k600", "x16", "k600"))),
+    ("S2", "xvit_ssv2", "x16_k600", "ssv2", None, {"model.ta_attention": "self"}),
+    *(("S13", "vivit_models", "model3", scale, recipe, {"model.zero_temporal": recipe is None})
+      for scale in ("k400", "epic100") for recipe in (None, "released")),
 ]  # fmt: skip
+# findings, table, row: the paper's modules at the embedded scale, the release's where packed runs have them
+EMBEDDED = [
+    ("S2 S3", "ablation_ta", "ta3", TA),
+    ("S2 S3", "ablation_summary", "both", TA),
+    ("S2 S3", "skills", "ta", TA),
+    ("S13", "vivit_models", "model3", {"model.zero_temporal": True}),
+    ("S13", "vivit_order", "time_first_image", {"model.zero_temporal": False}),
+    *(("S2", table, "xvit1", {"model.ta_attention": "self"}) for table in ("utd_mhad", "avletters", "room_actions")),
+]
+
+
+@pytest.mark.parametrize("case", EMBEDDED, ids=lambda case: "-".join(case[:3]))
+def test_a_row_at_its_own_scale_has_the_module_of_its_source(case):
+    _, table, row, expected = case
+    read = read_table([EXPERIMENTS / f"{table}.yaml"])
+    settings = read.settings | read.row(row).settings
+    assert {key: settings.get(key) for key in expected} == expected
 
 
 @pytest.mark.parametrize("case", SETTINGS, ids=lambda case: "-".join(str(one) for one in case[:5]))

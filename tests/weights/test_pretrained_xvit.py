@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.parity import xvit
+from lit_video.network.aggregation import CrossTemporalAttention
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.reading import StoredWeights
 from lit_video.weights.settings import model_settings
@@ -95,6 +96,20 @@ def our_names(vector):
     numbered = {key: torch.full_like(value, i) for i, (key, value) in enumerate(vector["state_dict"].items())}
     keys = list(numbered)
     return {keys[int(p.flatten()[0])]: name for name, p in xvit(vector, numbered).named_parameters()}
+
+
+@pytest.mark.parametrize("fresh_head", [False, True])
+def test_a_release_s_temporal_attention_is_refused_by_a_network_with_that_of_the_paper(fresh_head):
+    vector = mini("shift_ta1")
+    network = xvit(vector)
+    size, classes = network.size, vector["config"]["num_classes"]
+    network.aggregate = CrossTemporalAttention(size.embed_dim, classes, 1, num_heads=vector["config"]["ta_heads"])
+    before = {key: value.clone() for key, value in network.state_dict().items()}
+    with pytest.raises(ValueError, match=r"is self, the network's is cross: set --model\.ta_attention self"):
+        load_pretrained(network, vector["state_dict"], fresh_head=fresh_head)
+    assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())
+    with pytest.raises(ValueError, match=r"is cross, the network's is self: set --model\.ta_attention cross"):
+        load_pretrained(xvit(vector), before, fresh_head=fresh_head)
 
 
 @pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
