@@ -13,6 +13,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.datamodules.drawing import encode
+from lit_video.utils.text import roundings_apart
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -33,7 +34,9 @@ def test_the_demos_table_is_that_of_the_packed_runs(capsys, monkeypatch):
     assert main(["table", "ablation_tw", "--runs", "benchmarks/results", "--seeds", "0"]) == 0
     printed = capsys.readouterr().out.splitlines()
     shown = [line for line in README.splitlines() if line.startswith(("│", "Order of"))]
-    assert len(shown) == 5 and {*shown} <= {*printed}
+    there = [line for line in printed if line.startswith(("│ t_w", "Order of"))]
+    first_table = [*there[:4], there[-1]]
+    assert roundings_apart("\n".join(shown), "\n".join(first_table)) is not None
 
     picture = (ROOT / "docs/demo.svg").read_text(encoding="utf-8")
     for row in shown[:4]:
@@ -53,7 +56,7 @@ def test_what_is_known_for_certain_has_a_verdict_in_the_results():
     ]
     assert len(differences) == 3
     for mean, low, high in differences:
-        written = f"{mean} [{float(low):+.1f}, {float(high):+.1f}]"
+        written = f"{mean} [{float(low):+z.1f}, {float(high):+z.1f}]"
         verdicts = {row.split("|")[-2].split()[0] for row in rows if written in row}
         assert verdicts & {"supported", "contradicted"}, written
 

@@ -244,8 +244,8 @@ def added(hits: RowHits, row: str) -> str:
     if found is None:
         return "-"
     if not found.bounded:
-        return f"{found.value:+.1f}, no interval"
-    points = f"{found.value:+.1f} ± {(found.high - found.low) / 2:.1f}"
+        return f"{found.value:+z.1f}, no interval"
+    points = f"{found.value:+z.1f} ± {(found.high - found.low) / 2:.1f}"
     return f"**{points}**" if found.sign else points
 
 

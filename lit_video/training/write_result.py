@@ -94,7 +94,7 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
 
 def _summary(cli: RunCLI, result: RunResult, history: History) -> list[str]:
     """Say how a run ended: its numbers, remarks, time and memory."""
-    scores = ", ".join(f"{key} {value:.1f}" for key, value in result.metrics.items())
+    scores = ", ".join(f"{key} {value:z.1f}" for key, value in result.metrics.items())
     tested = f"{scores} on {plural(result.test_videos, 'video')}" if result.test_videos else "trained, not tested"
     run = FinishedRun(cli.run_dir, result, history.identity, history.changes, result.overridden or {})
     texts = [tested, *remarks(run), f"{result.seconds:.0f} s"]
