@@ -44,7 +44,7 @@ NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=2 RealMe
 PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 """
 
-# variables of every task: no name server knows the nodes, and a job inherits no address from the process that submits it
+# variables of every task: no name server knows the nodes, and a job inherits no address from the one that submits it
 PROLOG = """\
 #!/bin/sh
 echo export MASTER_ADDR=127.0.0.1
