@@ -18,7 +18,7 @@ from tests.checkpoints import QUIET
 from tests.video.bad_files import BAD_FILES, build, write
 from tests.video.test_batch import raw_batch as intact_batch
 
-WITHOUT_RIGHTS = "--bounding-set=-dac_override,-dac_read_search"  # setpriv then takes from root the right to read any file
+WITHOUT_RIGHTS = "--bounding-set=-dac_override,-dac_read_search"  # for setpriv: root may not read any file
 INTACT = {name for name, file in BAD_FILES.items() if file.num_frames}
 
 
