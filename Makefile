@@ -31,7 +31,7 @@ test: lint  ## lint, types and all tests that are not slow
 	$(MAKE) --no-print-directory -j2 types quick
 
 quick: setup
-	$(PYTEST)
+	$(PYTEST) -rs
 
 test-slow: setup  ## the tests that take minutes
 	$(PYTEST) -m slow

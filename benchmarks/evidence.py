@@ -307,14 +307,14 @@ class Leg:
             return "no run is left to start"
         run = left[0]
         if run.seconds > self.left:
-            return f"{run.name} takes {run.seconds / 60:.0f} minutes as planned, {self.left / 60:.0f} are left"
+            return f"{run.name} takes {run.seconds / 60:.0f} minutes as planned, {self.left / 60:z.0f} are left"
         self._start(run)
         return ""
 
     def _start(self, run: Planned) -> None:
         folder = run.folder(self.runs)
         folder.mkdir(parents=True, exist_ok=True)
-        print(f"{run.stage}: {run.name}: planned {run.seconds / 60:.1f} of {self.left / 60:.0f} minutes", flush=True)
+        print(f"{run.stage}: {run.name}: planned {run.seconds / 60:.1f} of {self.left / 60:z.0f} minutes", flush=True)
         environment = own_environment() | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", PARENT: str(os.getpid())}
         if run.needs:
             environment["LIT_VIDEO_DATA"] = str(data_of(run))
@@ -344,7 +344,7 @@ class Leg:
             for run in self._running:
                 status = read_status(run.folder(self.runs))
                 at = f"{status.state}, step {status.step} of {status.steps}" if status else "starting"
-                print(f"{run.name}: {at}; {self.left / 60:.0f} minutes left", flush=True)
+                print(f"{run.name}: {at}; {self.left / 60:z.0f} minutes left", flush=True)
 
     def _ended(self, run: Planned, status: int) -> None:
         if status != DONE and (self._stopping or self.stop):

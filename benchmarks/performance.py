@@ -18,7 +18,7 @@ from benchmarks.harness import FORWARD, TRAIN, Result, Row, Table, ran
 from lit_video.errors import UserError
 from lit_video.settings.effects import picked
 from lit_video.utils.files import write_atomically
-from lit_video.utils.text import markdown_lines
+from lit_video.utils.text import markdown_lines, roundings_apart
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -179,7 +179,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     text = page(arguments.results)
     if arguments.check:
-        same = arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text
+        old = arguments.output.read_text(encoding="utf-8") if arguments.output.exists() else ""
+        same = roundings_apart(old, text) is not None
         print(f"{arguments.output}: {'up to date' if same else 'out of date; run python -m benchmarks.performance'}")
         return int(not same)
     write_atomically(arguments.output, text)

@@ -232,7 +232,7 @@ def gain(results: Sequence[dict[str, Any]], names: Sequence[str], start: str, co
     ]
 
     low, high = ttest_1samp(differences, 0.0).confidence_interval(0.95)
-    return f"{mean(differences):+.1f} [{low:+.1f}, {high:+.1f}]"
+    return f"{mean(differences):+z.1f} [{low:+z.1f}, {high:+z.1f}]"
 
 
 def shown(results: Sequence[dict[str, Any]]) -> str:

@@ -56,7 +56,7 @@ def test_the_targets_are_compared_as_in_the_records():
 
     differences = [top1[name, "small"] - top1[name, "small_labels"] for name, *_ in body]
     low, high = ttest_1samp(differences, 0.0).confidence_interval(0.95)
-    assert f"`small` is {mean(differences):+.1f} [{low:+.1f}, {high:+.1f}] over `small_labels`" in PAGE
+    assert f"`small` is {mean(differences):+z.1f} [{low:+z.1f}, {high:+z.1f}] over `small_labels`" in PAGE
 
 
 def test_the_table_of_starts_is_that_of_the_records(results):

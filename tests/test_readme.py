@@ -40,7 +40,7 @@ def test_what_real_video_supports_has_a_verdict_in_the_results():
     assert [len(differences) for differences in said] == [2, 1]
     for first, *others in said:
         mean, low, high = first
-        written = f"{mean} [{float(low):+.1f}, {float(high):+.1f}]"
+        written = f"{mean} [{float(low):+z.1f}, {float(high):+z.1f}]"
         verdicts = {row.split("|")[-2].split()[0] for row in rows if written in row}
         assert verdicts & {"supported", "contradicted"}, written
         for mean, low, high in others:

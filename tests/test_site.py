@@ -39,7 +39,9 @@ def test_the_site_shows_drawings_in_the_colours_of_its_page():
 
 
 def test_a_notebook_is_shown_with_its_outputs_under_its_own_title(tmp_path, monkeypatch):
-    site_files = pytest.importorskip("mkdocs.structure.files") and runpy.run_path(str(SITE_FILES))
+    site_files = pytest.importorskip(
+        "mkdocs.structure.files", reason="mkdocs is not installed: make docs"
+    ) and runpy.run_path(str(SITE_FILES))
     table = {"text/markdown": ["| a |\n", "| --- |\n"], "text/plain": ["<IPython.core.display.Markdown object>"]}
     printed = [{"output_type": "stream", "name": "stdout", "text": [f"line {i}\n"]} for i in range(2)]
     maps = {"text/html": ['<img src="data:,">'], "text/plain": ["maps of 8 frames"]}

@@ -127,7 +127,7 @@ def page() -> str:
 
 def main() -> int:
     """Write the page, or with ``--check`` only compare it; 1 where it is out of date."""
-    return write_or_compare(PAGE, page())
+    return write_or_compare(PAGE, page(), copied=True)
 
 
 if __name__ == "__main__":

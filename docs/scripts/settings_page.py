@@ -267,7 +267,7 @@ def main() -> int:
     if missing := unexplained(read_facts()):
         print("docs/facts: no reason, or one too many: " + "; ".join(missing), file=sys.stderr)
         return 1
-    return write_or_compare(PAGE, page())
+    return write_or_compare(PAGE, page(), copied=True)
 
 
 if __name__ == "__main__":

@@ -12,14 +12,20 @@ from matplotlib.figure import Figure
 
 from lit_video.utils.colours import DARK, LIGHT
 from lit_video.utils.figures import content_of
+from lit_video.utils.text import roundings_apart
 
 TEXT = "text { fill: #e6edf3 !important }"  # on a dark page
 
 
-def write_or_compare(page: Path, text: str) -> int:
-    """Write a page, or with ``--check`` only compare it; return 1 if it is out of date."""
+def write_or_compare(page: Path, text: str, *, copied: bool = False) -> int:
+    """Write a page, or with ``--check`` only compare it; return 1 if it is out of date.
+
+    Computed numbers may differ by a rounding, see :func:`~lit_video.utils.text.roundings_apart`; numbers that are
+    ``copied``, such as settings, must be equal.
+    """
     if "--check" in sys.argv[1:]:
-        return int(page.read_text(encoding="utf-8") != text)
+        old = page.read_text(encoding="utf-8")
+        return int(old != text if copied else roundings_apart(old, text) is None)
     page.write_text(text, encoding="utf-8")
     return 0
 

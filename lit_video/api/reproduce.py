@@ -9,6 +9,7 @@ from lit_video.errors import UserError
 from lit_video.reports.markdown import pages
 from lit_video.utils.files import user_path, write_atomically, writing
 from lit_video.utils.shown import Part, Shown
+from lit_video.utils.text import roundings_apart
 from lit_video.utils.yaml_files import find_experiments
 
 
@@ -19,6 +20,7 @@ class Reproduced(Shown):
     files: list[Path]  # all pages
     out_of_date: list[Path]  # pages that differed from the results; written, unless only checked
     checked: bool  # nothing was written
+    rounded: dict[Path, list[tuple[str, str]]]  # by page, numbers that differ by a rounding; such a page is kept
 
     @property
     def ok(self) -> bool:
@@ -27,11 +29,14 @@ class Reproduced(Shown):
 
     def parts(self) -> Sequence[Part]:
         """Return what was written, or what is out of date."""
-        if not self.checked:
-            return [f"wrote {', '.join(map(str, self.files))}"]
-        if not self.ok:
-            return [f"{', '.join(map(str, self.out_of_date))}: out of date; run lit_video reproduce"]
-        return ["up to date"]
+        names = ", ".join(map(str, self.out_of_date))
+        lines = ["up to date"]
+        if names:
+            lines = [f"{names}: out of date; run lit_video reproduce" if self.checked else f"wrote {names}"]
+        for page, pairs in self.rounded.items():
+            apart = ", ".join(f"{there} is {here} here" for there, here in pairs[:3])
+            lines.append(f"{page}: kept, though last digits differ ({apart}); delete it to write them")
+        return ["\n".join(lines)]
 
 
 def reproduce(
@@ -42,6 +47,8 @@ def reproduce(
     check: bool = False,
 ) -> Reproduced:
     """Write REPRODUCE.md and docs/results: which claims hold, and every table that was run.
+
+    A page is kept if only last digits differ, by a rounding: on another CPU a mean may differ in its last bit.
 
     Args:
         results: folder of packs or runs.
@@ -62,10 +69,18 @@ def reproduce(
     for path, text in texts.items():
         contents[file.parent / path] = text
 
-    old = [path for path, text in contents.items() if not path.exists() or path.read_text("utf-8") != text]
+    out_of_date = []
+    rounded = {}
+    for path, text in contents.items():
+        pairs = roundings_apart(path.read_text("utf-8"), text) if path.exists() else None
+        if pairs is None:
+            out_of_date.append(path)
+        elif pairs:
+            rounded[path] = pairs
+
     if not check:
-        for path, text in contents.items():
+        for path in out_of_date:
             with writing("--output", path):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(path, text)
-    return Reproduced(list(contents), old, check)
+                write_atomically(path, contents[path])
+    return Reproduced(list(contents), out_of_date, check, rounded)

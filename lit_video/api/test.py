@@ -43,7 +43,7 @@ class Measured(Shown):
         """Return the number of videos, the metrics, with two decimals like in the papers, and the use of time."""
         lines = [f"{self.videos} videos, their frames {self.order}"]
         for key, value in self.metrics.items():
-            lines.append(", ".join(filter(None, [f"  {key} {value:.2f}", self.trained_on])))
+            lines.append(", ".join(filter(None, [f"  {key} {value:z.2f}", self.trained_on])))
         if self.time:
             lines += self.time.sentences
         return ["\n".join(lines)]

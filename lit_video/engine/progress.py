@@ -90,7 +90,7 @@ class Progress(Callback):
         scores = []
         for key, words in LINE_METRICS.items():
             if key in trainer.callback_metrics:
-                scores.append(f"{float(trainer.callback_metrics[key]):.3g} {words}")
+                scores.append(f"{float(trainer.callback_metrics[key]):z.3g} {words}")
 
         speed = f"{status.clips_per_second:.0f} clips/s, {time_left(status.seconds_left)}"
         wait = f"{status.data_wait:.0f} % of the time waits for videos"

@@ -142,4 +142,4 @@ def _difference(counted: float, printed: str | None) -> str:
         return ""
     if agrees(counted, printed):
         return "="
-    return f"{100 * (counted / value(printed) - 1):+.1f} %"
+    return f"{100 * (counted / value(printed) - 1):+z.1f} %"

@@ -87,7 +87,7 @@ def _data_name(data: dict[str, Any]) -> str:
 
 def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
     metrics = run.result.metrics
-    lines = [f"- {as_markdown(name.removeprefix('test/'))}: {value:.1f}" for name, value in metrics.items()]
+    lines = [f"- {as_markdown(name.removeprefix('test/'))}: {value:z.1f}" for name, value in metrics.items()]
     if predictions is None:
         tested = any(name.startswith("test/") for name in metrics)
         return "\n".join(lines if tested else ["- not tested", *lines])

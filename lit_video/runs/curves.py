@@ -17,7 +17,7 @@ def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
     """Write the curve; a value that was not measured at a point stays empty."""
     rows: list[Sequence[str]] = [CURVE_COLUMNS]
     for point in points:
-        texts = {key: f"{value:.6g}" for key, value in point.items()}
+        texts = {key: f"{value:z.6g}" for key, value in point.items()}
         rows.append([texts.get(key, "") for key in CURVE_COLUMNS])
     write_table(run_dir / CURVES, rows)
 

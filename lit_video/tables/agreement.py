@@ -152,7 +152,7 @@ def sentences(summary: TableSummary) -> list[str]:
     if not result.orderings:
         return []
 
-    tau = "undefined" if result.tau is None else f"{result.tau:+.2f}"
+    tau = "undefined" if result.tau is None else f"{result.tau:+z.2f}"
     covered = certainty(summary)
     models = "our models of one seed" if covered.endswith(ONE_SEED) else "our runs"
     undecided = f"{result.undecided} undecided"
@@ -212,5 +212,5 @@ def interval_text(pair: Pair) -> str:
     if pair.difference is None:
         return "not comparable: needs top-1 predictions of both for the same test videos"
     if pair.low is None or pair.high is None:
-        return f"{pair.difference:+.1f}, no interval"
+        return f"{pair.difference:+z.1f}, no interval"
     return str(Interval(pair.difference, pair.low, pair.high))

@@ -124,7 +124,7 @@ def _cells(row: RowSummary, columns: Sequence[tuple[str, str, str]], absent: str
         if shown == "paper":
             cells.append(_percent(numbers.paper))
         elif shown == "diff.":
-            cells.append("" if numbers.difference is None else f"{numbers.difference:+.1f}")
+            cells.append("" if numbers.difference is None else f"{numbers.difference:+z.1f}")
         else:
             cells.append(_percent(numbers.ours, absent, numbers.std))
     return [*cells, seeds_text(row.seeds)]
@@ -133,7 +133,7 @@ def _cells(row: RowSummary, columns: Sequence[tuple[str, str, str]], absent: str
 def _percent(value: float | None, absent: str = "", deviation: float | None = None) -> str:
     if value is None:
         return absent
-    return f"{value:.1f}" if deviation is None else f"{value:.1f} ± {deviation:.1f}"
+    return f"{value:z.1f}" if deviation is None else f"{value:z.1f} ± {deviation:.1f}"
 
 
 def pairs_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:

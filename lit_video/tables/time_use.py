@@ -191,31 +191,31 @@ class TimeUse:
         line = f"A linear head on single frames of this model reaches {reached.value:.1f} %"
         line += f", {reached.low:.0f} to {reached.high:.0f}"
         if lead.low > 0:
-            line += f"; the model is better by {lead.value:.0f} points, {lead.low:.0f} to {lead.high:.0f}"
+            line += f"; the model is better by {lead.value:z.0f} points, {lead.low:z.0f} to {lead.high:z.0f}"
         elif lead.high < 0:
-            line += f"; the model is worse by {-lead.value:.0f} points, {-lead.high:.0f} to {-lead.low:.0f}"
+            line += f"; the model is worse by {-lead.value:z.0f} points, {-lead.high:z.0f} to {-lead.low:z.0f}"
         else:
-            line += f"; the model is between {-lead.low:.0f} points worse and {lead.high:.0f} points better"
+            line += f"; the model is between {-lead.low:z.0f} points worse and {lead.high:z.0f} points better"
         if head.on_others is None:
             return f"{line}; 95 % intervals over {self.draws}"
         line += f"; 95 % intervals for videos of {self.these}"
         if head.on_others.bounded:
-            line += f"; on others the model is better by {head.on_others.low:.0f} to {head.on_others.high:.0f} points"
+            line += f"; on others the model is better by {head.on_others.low:z.0f} to {head.on_others.high:z.0f} points"
         return line
 
     def _cost(self, test: OrderTest) -> str:
         """Say what an order costs, with the interval of the loss in points."""
         loss = test.loss
         costs: dict[Answer, str] = {
-            "lost": f"{loss.value:.0f} points lost, {loss.low:.0f} to {loss.high:.0f}",
+            "lost": f"{loss.value:z.0f} points lost, {loss.low:z.0f} to {loss.high:z.0f}",
             "kept": f"costs nothing: less than {max(ceil(loss.high), 1)} points",
-            "open": f"no loss and one of {loss.high:.0f} points are both possible",
+            "open": f"no loss and one of {loss.high:z.0f} points are both possible",
         }
         cost = costs[test.answer]
         if test.on_others:
             cost += f", on videos of {self.these}"
             if test.on_others.bounded:
-                cost += f"; on others {test.on_others.low:.0f} to {test.on_others.high:.0f}"
+                cost += f"; on others {test.on_others.low:z.0f} to {test.on_others.high:z.0f}"
         return f"with {FRAME_ORDERS[test.order]} {test.accuracy:.1f} % ({cost})"
 
 

@@ -10,6 +10,7 @@ from lit_video.runs.chosen_checkpoint import LAST
 from lit_video.runs.finished import FinishedRun, remarks
 from lit_video.runs.folder import update_record
 from lit_video.runs.history import History
+from lit_video.runs.predictions import FURTHER_TESTS
 from lit_video.runs.record import Status
 from lit_video.runs.result import RunResult, TestedWeights, VideoCount
 from lit_video.runs.status import write_status
@@ -94,10 +95,9 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
 
 def _summary(cli: RunCLI, result: RunResult, history: History) -> list[str]:
     """Say how a run ended: its numbers, remarks, time and memory."""
-    shown = {
-        key: value for key, value in result.metrics.items() if key.startswith("test/") or key.endswith("/video_top1")
-    }
-    scores = ", ".join(f"{key} {value:.1f}" for key, value in shown.items())
+    further = {f"{test}/video_top1" for test in FURTHER_TESTS}  # of these one number, of the test itself all
+    shown = [key for key in result.metrics if key.startswith("test/") or key in further]
+    scores = ", ".join(f"{key} {result.metrics[key]:z.1f}" for key in shown)
     tested = f"{scores} on {plural(result.test_videos, 'video')}" if result.test_videos else "trained, not tested"
     run = FinishedRun(cli.run_dir, result, history.identity, history.changes, result.overridden or {})
     texts = [tested, *remarks(run), f"{result.seconds:.0f} s"]

@@ -57,7 +57,7 @@ def test_flash_attention_could_take_every_call(name):
             assert x.storage_offset() % 8 == 0
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: make test on a machine with one")
 @pytest.mark.parametrize("name", SCHEMES)
 def test_a_fast_kernel_takes_every_call(name):
     """Allow flash and cuDNN attention only; with a mask, memory-efficient attention too."""

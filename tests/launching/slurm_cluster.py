@@ -31,6 +31,7 @@ SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd-%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
+TaskProlog={folder}/prolog
 JobAcctGatherType=jobacct_gather/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
@@ -41,6 +42,13 @@ KillWait=10
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=2 RealMemory=4000
 NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=2 RealMemory=4000
 PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
+"""
+
+# variables of every task: no name server knows the nodes, and a job inherits no address from the one that submits it
+PROLOG = """\
+#!/bin/sh
+echo export MASTER_ADDR=127.0.0.1
+echo export GLOO_SOCKET_IFNAME=lo
 """
 
 
@@ -71,6 +79,8 @@ def cluster(folder):
     conf.write_text(CONF.format(host=host, folder=folder, ports=free_ports(3)))
     (folder / "munge.key").write_bytes(os.urandom(1024))
     (folder / "munge.key").chmod(0o600)
+    (folder / "prolog").write_text(PROLOG)
+    (folder / "prolog").chmod(0o755)
     folder.chmod(0o755)  # munged refuses a socket that others cannot reach
     for name in ("state", "spool-n1", "spool-n2"):
         (folder / name).mkdir()

@@ -106,6 +106,23 @@ def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
     assert main([*command, "--check"]) == 1
 
 
+def test_a_page_that_differs_by_a_rounding_is_kept_and_named(experiments, tmp_path, capsys):
+    command, page = write(experiments, tmp_path / "runs")
+    assert main(command) == 0
+    as_elsewhere = page.read_text().replace("|20.0|", "|20.1|")
+    page.write_text(as_elsewhere)
+    capsys.readouterr()
+
+    for flags in (["--check"], []):
+        assert main([*command, *flags]) == 0
+        assert (
+            f"up to date\n{page}: kept, though last digits differ (20.1 is 20.0 here); del" in capsys.readouterr().out
+        )
+    assert page.read_text() == as_elsewhere
+    page.write_text(as_elsewhere.replace("|20.1|", "|20.2|"))
+    assert main([*command, "--check"]) == 1
+
+
 def test_the_repositorys_pages_are_up_to_date_and_the_first_is_short(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert main(["reproduce", "--check"]) == 0, capsys.readouterr().out

@@ -15,6 +15,7 @@ from lit_video.runs.predictions import read_predictions
 from lit_video.tables.claims import read_claims
 from lit_video.tables.judging import LEARNED
 from tests.fake_runs import fake_result
+from tests.shared import shared
 from tests.tables.experiments import EXPERIMENTS, differing, request_of, resolved
 
 RESULTS = EXPERIMENTS.parent / "benchmarks" / "results"
@@ -41,20 +42,26 @@ def test_every_run_has_its_rows_own_settings():
         assert not differing(settings, read_finished(run_folders(folder)[0]).identity.settings), folder
 
 
+def real_data(folder):
+    """Return the data set of real videos that the runs of a row were made on; empty if its videos are drawn."""
+    table, scale, _ = folder.relative_to(RESULTS).parts
+    return next((name for name in REAL if table.startswith(name) or scale.startswith(name)), "")
+
+
+def marks(folder):
+    slow = [pytest.mark.slow] if folder not in FIRST.values() else []
+    return [*slow, pytest.mark.shared] if real_data(folder) else slow
+
+
 @pytest.mark.parametrize(
     "folder",
-    [pytest.param(folder, marks=[pytest.mark.slow] * (folder not in FIRST.values())) for folder in ROWS],
+    [pytest.param(folder, marks=marks(folder)) for folder in ROWS],
     ids=lambda folder: "-".join(folder.relative_to(RESULTS).parts),
 )
 def test_results_were_made_with_the_settings_of_their_experiment(folder):
-    table, scale, row = folder.relative_to(RESULTS).parts
-    flags = ()
-    if name := next((name for name in REAL if table.startswith(name) or scale.startswith(name)), None):
-        root = EXPERIMENTS.parents[1] / "shared" / "data" / name
-        if not root.is_dir():
-            pytest.skip(f"{root}: the videos are not in the repository")
-        flags = (f"--data.root={root}",)
-    built = resolved(row, *files_of(folder), flags=flags)
+    name = real_data(folder)
+    flags = (f"--data.root={shared(f'data/{name}')}",) if name else ()
+    built = resolved(folder.name, *files_of(folder), flags=flags)
     settings = built.settings
     ceilings = possible_ceilings(built.datamodule, settings)
     for run in run_folders(folder):

@@ -1,5 +1,7 @@
 """Clusters of test videos: videos of one person or recording, or a video and its reverse, are one draw."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +33,16 @@ def video_weights(clusters: NDArray[np.intp]) -> NDArray[np.float64]:
     return weights
 
 
+def weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Return the mean of one value for each video, the same to the last bit on any CPU.
+
+    A product of vectors adds in an order that depends on the CPU's instructions, so equal accuracies of two rows may
+    differ by 1e-17 there; here the sum is exact before it is rounded (Shewchuk, Discrete & Computational Geometry 18,
+    1997).
+    """
+    return math.fsum((weights * values).tolist())
+
+
 def effective_draws(clusters: NDArray[np.intp], weights: NDArray[np.float64]) -> float:
     """Return the effective number of clusters of different weights (Kish, 1965)."""
     shares = np.bincount(clusters, weights)
@@ -44,7 +56,7 @@ def squared_error(values: NDArray[np.float64], clusters: NDArray[np.intp], weigh
     models: Miller, arXiv:2411.00640). With clusters of one video it is the variance divided by the number of videos;
     with one weight for each cluster, the variance of the clusters' means divided by their number.
     """
-    mean = float(weights @ values)
+    mean = weighted_mean(values, weights)
     sums = np.bincount(clusters, weights * (values - mean))
     count = len(sums)
     return count / (count - 1) * float(np.square(sums).sum())

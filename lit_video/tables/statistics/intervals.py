@@ -13,6 +13,7 @@ from lit_video.tables.statistics.clusters import (
     effective_draws,
     squared_error,
     video_weights,
+    weighted_mean,
 )
 from lit_video.tables.statistics.levels import CONFIDENCE, LEVEL
 from lit_video.tables.statistics.spread import Spread, trusted_spread
@@ -35,8 +36,8 @@ class Interval:
 
     def __str__(self) -> str:
         if not self.bounded:
-            return f"{self.value:+.1f}, no interval"
-        return f"{self.value:+.1f} [{self.low:+.1f}, {self.high:+.1f}]"
+            return f"{self.value:+z.1f}, no interval"
+        return f"{self.value:+z.1f} [{self.low:+z.1f}, {self.high:+z.1f}]"
 
     @property
     def bounded(self) -> bool:
@@ -91,14 +92,17 @@ def paired_difference(
     clusters = cluster_numbers(groups, a.shape[1])
     weights = video_weights(clusters)
     by_video = a.mean(0) - b.mean(0)
-    value = 100 * float(weights @ by_video)
+    value = 100 * weighted_mean(by_video, weights)
 
     draws = int(clusters.max()) + 1
     if draws < FEWEST_CLUSTERS:
         return Interval(value, -math.inf, math.inf, math.inf)
 
     of_videos = (_error_of_videos(by_video, clusters, weights), draws - 1)
-    of_seeds = _seed_parts(a @ weights, pooled) + _seed_parts(b @ weights, pooled)
+    of_seeds = []
+    for hits in (a, b):
+        means = np.array([weighted_mean(of_seed, weights) for of_seed in hits])
+        of_seeds += _seed_parts(means, pooled)
     return _welch(value, of_videos, of_seeds)
 
 
