@@ -69,6 +69,7 @@ direction in half of them; top-1 then hides that it knows nothing of time.
 | --- | ---: | --- |
 | blind to order | 50 | exact: a film and its reverse have the same frames |
 | one frame at a known time | 50 | exact: films start at a random step of a circle of time |
+| two neighbouring frames at a known time | by skill, below | what comparing neighbours alone can tell |
 | a sum over frames | by skill, below | a bound, no floor: a *threshold* on a sum of what frames show at their time |
 | the control | a trained row | same family, positions, aggregation and steps; it compares no two frames |
 
@@ -78,6 +79,14 @@ starts at a random one of T steps. A scheme of reach N compares them in that sha
 prints it).
 
 {floors}
+
+Two frames: the best guess from the states of neighbouring frames at a known time, for "when" and for places that move
+by [enumeration or symmetry](../lit_video/datamodules/floors.py), as boosting finds too
+(`python -m benchmarks.two_frames`). For "meeting" both shapes are needed: one alone tells 50.0. Only "speed" and
+"when" need more than neighbours; order1 is between, as its two events may be neighbours.
+
+**Attention in space is not needed** for orderN, duration, count and occlusion: *brightness by time* is enough, one
+number of each frame.
 
 The bound is by enumeration; "-": the skill has too many states to enumerate. One frame: accuracy of gradient boosting
 on 14 numbers of the first, the middle or the last frame, the highest of the three, on 256 test videos, with a
@@ -273,12 +282,13 @@ def quoted(at: Mapping[str, TableRuns], adamw: TableRuns) -> dict[str, str]:
 def floors_of(data: TemporalSkills, leakage: Mapping[str, Mapping[str, float]]) -> str:
     """Return the table of the bounds by skill, and of what boosting told from one frame."""
     sums = data.sum_ceilings()
+    two_frames = data.two_frames_ceilings()
     lines = []
     for skill in data.opposites:
         frame = max(leakage[skill][which] for which in ("first", "middle", "last"))
         bound = f"{sums[skill]:.1f}" if skill in sums else "-"
-        lines.append([skill, f"{frame:.1f}", bound])
-    return markdown_lines(["skill", "one frame, measured", "sum over frames, bound"], lines)
+        lines.append([skill, f"{frame:.1f}", f"{two_frames[skill]:.1f}", bound])
+    return markdown_lines(["skill", "one frame, measured", "two frames", "sum over frames, bound"], lines)
 
 
 def fixed_when() -> str:
