@@ -81,7 +81,7 @@ and [what version 2 had found](../benchmarks/results/version2.json); a test keep
 In version 2 of these videos the direction of some skills could be told from the first frame alone. No number was wrong,
 but what it was said to mean was: a model that knows *which* frame it looks at needed no attention in time. Version 3
 starts each film at a random step of a circle of time, so that one frame at a known time tells nothing, and every
-scheme stands beside a control that compares no two frames ([skills](skills.md#floors-and-controls)). Verdicts are
+scheme stands beside a control without attention between frames ([skills](skills.md#floors-and-controls)). Verdicts are
 stricter too: a row that has not learned its training videos decides nothing, claims share one error rate, and
 sentences such as "as good as" are tested on the side that they speak of.
 

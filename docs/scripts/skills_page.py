@@ -71,7 +71,10 @@ direction in half of them; top-1 then hides that it knows nothing of time.
 | one frame at a known time | 50 | exact: films start at a random step of a circle of time |
 | two neighbouring frames at a known time | by skill, below | what comparing neighbours alone can tell |
 | a sum over frames | by skill, below | a bound, no floor: a *threshold* on a sum of what frames show at their time |
-| the control | a trained row | same family, positions, aggregation and steps; it compares no two frames |
+| the control | a trained row | same family, positions, aggregation and steps; no attention between frames |
+
+Where a control's frames still meet is measured as its reach: X-ViT's nowhere (0), ViViT's in a tubelet (1),
+TimeSformer's in one norm after their mean (all frames of a clip).
 
 What a scheme adds is what lies above *its own control*, not what lies above 50 and not what lies above the blind row.
 The events of orderN stand N frames apart in (T - N) / T of the films, and T - N apart in the others, because a film

@@ -76,7 +76,7 @@ def key(at: Mapping[str, TableRuns]) -> list[Line2D]:
     lengths = [Line2D([], [], color=COLOURS[name], linewidth=2, label=length_of(runs)) for name, runs in at.items()]
     return [
         *lengths,
-        in_key("|", "its control, which compares no two frames", size=11),
+        in_key("|", "its control, without attention between frames", size=11),
         in_key("o", "the scheme"),
         in_key("o", "not yet learned: decides nothing", face="none"),
         Line2D([], [], color=LIGHT["ink"], linewidth=6, alpha=0.3, label="95 % interval of the difference"),

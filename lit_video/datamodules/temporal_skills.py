@@ -97,7 +97,7 @@ class TemporalSkills(VideoDataModule):
 
     **Positions in time show more than the set of frames**: a sum over frames whose times are known can tell some
     directions without comparing two frames, see :func:`~lit_video.datamodules.floors.sum_ceiling`. What attention in
-    time adds is the difference to a control: a row with the same positions in time whose attention compares no frames.
+    time adds is the difference to a control: a row with the same positions in time, without attention between frames.
 
     A test measures two numbers. ``test/recognised`` is the share of videos whose predicted class is of the true skill.
     ``test/direction`` is the share in which, of the true skill's two logits, that of the true direction is larger

@@ -88,7 +88,7 @@ class ProbeVideos:
         return [sum_ceiling(skill, self.steps) for skill in self.skills]
 
     def two_frames_bounds(self) -> list[float]:
-        """Return for each skill the highest accuracy of the direction, in percent, of two frames of neighbouring steps."""
+        """Return for each skill the highest accuracy of the direction, in percent, of two neighbouring frames."""
         return [two_frames_ceiling(skill, self.steps) for skill in self.skills]
 
     def round(self, number: int) -> Tensor:

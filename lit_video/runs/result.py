@@ -63,7 +63,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     views: int  # views of a test video
 
     # sight of the model, and needs of the task, both on TemporalSkills
-    reach: int | None = None  # largest distance of two frames that the scheme compares
+    reach: int | None = None  # largest distance of two frames that interact in the scores
     sees_order: bool | None = None  # whether reversed frames change the scores
     sees_near: bool | None = None  # whether any order of the frames changes the scores, but not their reversal
     blind_ceiling: float | None = None  # highest top-1 that a model blind to the order of frames can reach

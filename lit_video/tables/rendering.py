@@ -16,8 +16,8 @@ NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
 GROUP = re.compile("test/[^/]*/[^/]*")  # metric of a group of classes: test/KIND/NAME
 REACH = (
-    "; reach: largest distance of two frames that the scheme can compare; blind: no order of the frames changes its "
-    "output; blind to reversal: reversed frames do not, other orders do"
+    "; reach: largest distance of two frames that interact in the scores, by attention or by a norm after their mean; "
+    "blind: no order of the frames changes its output; blind to reversal: reversed frames do not, other orders do"
 )
 # accuracies without comparing frames; test_circle_of_time.py shows that both are exact
 FLOORS = "; blind models and one frame at a known time: 50"
