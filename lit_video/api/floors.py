@@ -1,4 +1,4 @@
-"""Floors of a table's temporal skills: what can be told without comparing two frames."""
+"""Floors of a table's temporal skills: what one frame, two neighbouring frames, and a sum over frames can tell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from lit_video.settings.flags import Settings
 from lit_video.training.request import Run
 from lit_video.utils.shown import Part, Shown, TextTable
 
-FLOORS_HEADER = ["skill", "kind", "blind", "one frame", "sum (bound)", "events within reach"]
+FLOORS_HEADER = ["skill", "kind", "blind", "one frame", "two frames", "sum (bound)", "events within reach"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -19,6 +19,7 @@ class Floors(Shown):
     steps: int  # turns of the data set's circle of time
     blind: float  # highest top-1 over all skills of models that see a set of frames, in percent
     kinds: dict[str, str]  # by skill
+    two_frames: dict[str, float]  # by skill: the best guess from two neighbouring frames at a known time, if known
     sums: dict[str, float]  # by skill: a bound of any sum over frames at known times, if it is known
     within_reach: dict[str, str]  # by skill, in words: films that show both events within some frames
 
@@ -26,8 +27,9 @@ class Floors(Shown):
         """Return a line for each skill."""
         body = []
         for name, kind in self.kinds.items():
+            two = f"{self.two_frames[name]:.1f}" if name in self.two_frames else ""
             bound = f"{self.sums[name]:.1f}" if name in self.sums else ""
-            body.append([name, kind, "50.0", "50.0", bound, self.within_reach[name]])
+            body.append([name, kind, "50.0", "50.0", two, bound, self.within_reach[name]])
         turns = f"Direction in %, turns of {self.steps} steps"
         return [TextTable(f"{turns}; top-1 of blind models over all skills: {self.blind:.1f}", FLOORS_HEADER, body)]
 
@@ -40,11 +42,11 @@ def floors(
     settings: Settings = (),
     recipe: str | None = None,
 ) -> Floors:
-    """Return what can be told of a table's temporal skills without comparing two frames.
+    """Return what can be told of a table's temporal skills with little or no comparison of frames.
 
-    Blind: models that see a set of frames. One frame: the best guess from one frame at a known time. Sum: a bound of
-    any sum over frames at known times, unknown where states are continuous or turns long. Events within reach: how
-    many films show both events at most so many frames apart.
+    Blind: models that see a set of frames. One frame, two frames: the best guess from one frame, or two neighbouring
+    ones, at a known time. Sum: a bound of any sum over frames at known times, unknown where states are continuous or
+    turns long. Events within reach: how many films show both events at most so many frames apart.
 
     Args:
         table: name or path of a table on TemporalSkills.
@@ -67,6 +69,7 @@ def floors(
         steps=data.steps,
         blind=data.blind_ceiling,
         kinds={name: skill.kind for name, skill in data.skills.items()},
+        two_frames=data.two_frames_ceilings(),
         sums=data.sum_ceilings(),
         within_reach={name: _within_reach(name, data.steps) for name in data.skills},
     )

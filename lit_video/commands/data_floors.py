@@ -16,11 +16,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Print what can be told of a table's temporal skills without comparing two frames.
+    """Print what can be told of a table's temporal skills with little or no comparison of frames.
 
-    Blind: models that see a set of frames. One frame: the best guess from one frame at a known time. Sum: a bound of
-    any sum over frames at known times, unknown where states are continuous or turns long. Events within reach: how
-    many films show both events at most so many frames apart.
+    Blind: models that see a set of frames. One frame, two frames: the best guess from one frame, or two neighbouring
+    ones, at a known time. Sum: a bound of any sum over frames at known times, unknown where states are continuous or
+    turns long. Events within reach: how many films show both events at most so many frames apart.
     """
     print(lit_video.floors(**asked_rows(arguments)))
     return DONE

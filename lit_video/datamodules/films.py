@@ -42,6 +42,9 @@ class Skill:
     # whether a turn has a first step; it has none if its motion goes on evenly from a random state
     seam: bool = True
 
+    def __reduce__(self) -> tuple[Callable[[str], "Skill"], tuple[str]]:
+        return find_skill, (self.name,)  # pickled by name: turns are functions of no module
+
     def film(self, rng: Rng, steps: int, first: int) -> Film:
         """Draw a turn, and play it from step ``first``."""
         turns = self.turns(steps)
@@ -88,14 +91,18 @@ def order(rng: Rng, steps: int, apart: int) -> Film:
 
 
 def meeting(rng: Rng, steps: int) -> Film:
-    """Move two shapes towards each other, until they nearly touch."""
-    middle = _figure(rng, radius=(0.09, 0.12), margin=0.42)
-    angle = rng.uniform(0, np.pi)
-    away = np.linspace(rng.uniform(0.24, 0.3), 1.15 * middle.radius, steps)
+    """Move two shapes towards each other, from nearly half the picture apart, until they overlap by half.
+
+    Their middle and the line between them are uniform on the torus. One shape alone therefore moves in any direction
+    from any place, forwards and backwards alike.
+    """
+    middle = _figure(rng, radius=(0.12, 0.15), margin=0)
+    angle = rng.uniform(0, 2 * np.pi)
+    away = np.linspace(rng.uniform(0.22, 0.25), 0.5 * middle.radius, steps)
     dx = away * np.cos(angle)
     dy = away * np.sin(angle)
-    first_shape = _moved(middle, x=middle.x + dx, y=middle.y + dy)
-    second_shape = _moved(middle, x=middle.x - dx, y=middle.y - dy)
+    first_shape = _moved(middle, x=(middle.x + dx) % 1, y=(middle.y + dy) % 1)
+    second_shape = _moved(middle, x=(middle.x - dx) % 1, y=(middle.y - dy) % 1)
     return [first + second for first, second in zip(first_shape, second_shape, strict=True)]
 
 
@@ -117,8 +124,12 @@ def count(rng: Rng, steps: int, pauses: Sequence[int]) -> Film:
 
 
 def speed(rng: Rng, steps: int) -> Film:
-    """Move a shape in any direction, faster and faster; it leaves and re-enters at the edges."""
-    start = _figure(rng)
+    """Move a shape in any direction, faster and faster; it leaves and re-enters at the edges.
+
+    Start and direction are uniform on the torus, so place and velocity are those of a film played backwards: only
+    two velocities show the direction. At the seam the shape jumps back to the start, in any direction as well.
+    """
+    start = _figure(rng, margin=0)
     angle = rng.uniform(0, 2 * np.pi)
     slow = rng.uniform(0.02, 0.035)
     fast = rng.uniform(0.06, 0.09)
@@ -126,25 +137,25 @@ def speed(rng: Rng, steps: int) -> Film:
     return _moved(start, x=(start.x + far * np.cos(angle)) % 1, y=(start.y + far * np.sin(angle)) % 1)
 
 
-def occlusion(rng: Rng, steps: int) -> Film:
-    """Move a bright and a dark shape behind a wall that looks like the background; hide the bright shape first."""
-    apart = rng.uniform(0.125, 0.25) * steps
-    bright_hidden = rng.uniform(0, 1)
-    rows = rng.permutation([0.28, 0.72])
-    step = rng.uniform(0.8, 1.0) / steps
-    wall = rng.uniform(0.4, 0.6)
-    radius = rng.uniform(0.1, 0.13)
+def occlusion(rng: Rng, steps: int, gap: int) -> Film:
+    """Move a bright and a dark shape once round the picture; walls that look like the background hide each in turn.
 
-    bright_row, dark_row = rows
+    The walls hide the bright shape for a quarter of the turn and, ``gap`` steps later, the dark one. Rows, places of
+    the walls and both ways of moving are random on their own, so places and velocities tell nothing until both were
+    seen to vanish.
+    """
+    radius = rng.uniform(0.1, 0.13)
+    bright_row, dark_row = rng.permutation([0.28, 0.72])
+    hidden = hidden_steps(steps)
+
     film: Film = [[] for _ in range(steps)]
-    for bright, hidden, y in ((True, bright_hidden, bright_row), (False, bright_hidden + apart, dark_row)):
-        side = rng.choice([-1, 1])
+    for bright, first_hidden, y in ((True, 0, bright_row), (False, hidden + gap, dark_row)):
+        start = rng.uniform(0, 1)
+        way = rng.choice([-1, 1])
         for time in range(steps):
-            since = (time - hidden + steps / 2) % steps - steps / 2  # steps since the shape was behind the wall
-            x = side * step * since
-            if abs(x) > 0.14:
-                figure = Figure(float((wall + x) % 1), float(y), float(radius), bright=bright)
-                film[time].append(figure)
+            if not first_hidden <= time < first_hidden + hidden:
+                x = (start + way * time / steps) % 1
+                film[time].append(Figure(float(x), float(y), float(radius), bright=bright))
     return film
 
 
@@ -175,6 +186,17 @@ def gaps(steps: int) -> list[int]:
     widest = 2
     rest = steps - shown - widest
     return [1, widest] if rest > widest else [1]
+
+
+def hidden_steps(steps: int) -> int:
+    """Return for how many steps ``occlusion`` hides each shape."""
+    return steps // 4
+
+
+def gaps_between_walls(steps: int) -> list[int]:
+    """Return the gaps of ``occlusion``, all that are shorter than the rest of the turn, in which both are shown too."""
+    shown = steps - 2 * hidden_steps(steps)
+    return [*range(1, (shown + 1) // 2)]
 
 
 def pauses(steps: int) -> list[tuple[int, ...]]:
@@ -255,8 +277,8 @@ _SKILLS = (
         kind="when",
         backward="dark first",
         forward="bright first",
-        shortest=8,
-        turns=_one(occlusion),
+        shortest=5,
+        turns=lambda steps: [partial(occlusion, gap=gap) for gap in gaps_between_walls(steps)],
     ),
 )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -14,12 +15,11 @@ from typing import Any
 import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
-from rich.progress import track
 
 from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.drawing import SHAPES, encode, paint
 from lit_video.datamodules.films import Skill, events_apart, find_skill
-from lit_video.datamodules.floors import distances_told, sum_ceiling
+from lit_video.datamodules.floors import distances_told, sum_ceiling, two_frames_ceiling
 from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.records import Records
 from lit_video.datamodules.stored_pixels import (
@@ -34,7 +34,7 @@ from lit_video.errors import UserError
 from lit_video.utils.arguments import Count, Share, Whole, check_arguments
 from lit_video.utils.files import data_folder, files_below, is_video
 from lit_video.utils.limits import MOST_DRAWN, within
-from lit_video.utils.messages import are_shown
+from lit_video.utils.parallel import in_parallel
 from lit_video.utils.splits import Split
 from lit_video.utils.text import plural
 from lit_video.video.decoding import Frames, FrameTable, KeptVideos
@@ -45,8 +45,9 @@ from lit_video.video.training_order import VideoNumbers
 
 _logger = logging.getLogger(__name__)
 
+PAIRS_AT_ONCE = 8  # pairs that a process draws at a time, in some 50 milliseconds
 DIGESTS = "SHA256SUMS"  # digests of the drawn videos and their pixels, beside them: sha256sum -c compares them
-VERSION = 3  # increment whenever the pictures of a seed change
+VERSION = 4  # increment whenever the pictures of a seed change
 FPS = 8
 SKILLS = ("drift", "zoom", "rotation", "order1", "order2", "order3", "meeting", "duration")
 
@@ -68,10 +69,16 @@ class TemporalSkills(VideoDataModule):
                      one, or the other way round
     count     when   a point flashes once, twice, three times, or the      how often it flashes, and when
                      other way round
-    occlusion when   a bright and a dark shape pass behind a wall          when each was hidden
+    occlusion when   a bright and a dark shape pass, each behind a wall    when each was hidden; places and ways of
+                     that looks like the background                        moving do not help
     ========= ====== ===================================================== ============================================
 
-    *Change* is told by neighbouring states, *when* by which event came first.
+    *Change* is told by neighbouring states, *when* by which event came first. Two neighbouring frames at a known time
+    tell all of change but speed, and nothing of when but order1, whose events may be neighbours
+    (:func:`~lit_video.datamodules.floors.two_frames_ceiling`).
+
+    **orderN, duration, count and occlusion need no attention in space: brightness by time is enough.** The mean
+    brightness of each frame, T numbers, shows which events a film has, and when.
 
     **No single frame shows the direction, even if its time is known.** A video plays one turn of a film on a circle of
     T steps from a random step, see :mod:`lit_video.datamodules.films`. The first steps are stratified: in every T
@@ -91,7 +98,7 @@ class TemporalSkills(VideoDataModule):
 
     **Positions in time show more than the set of frames**: a sum over frames whose times are known can tell some
     directions without comparing two frames, see :func:`~lit_video.datamodules.floors.sum_ceiling`. What attention in
-    time adds is the difference to a control: a row with the same positions in time whose attention compares no frames.
+    time adds is the difference to a control: a row with the same positions in time, without attention between frames.
 
     A test measures two numbers. ``test/recognised`` is the share of videos whose predicted class is of the true skill.
     ``test/direction`` is the share in which, of the true skill's two logits, that of the true direction is larger
@@ -99,7 +106,7 @@ class TemporalSkills(VideoDataModule):
     ``test/video_top1``, both must be right.
 
     Each pair has its own random appearance and motion. Videos are written on first use. With ``keep_gb`` their decoded
-    pixels are written too, once for all runs, if those of a split take at most 1 GB.
+    pixels are written too, once for all runs, if those of a split take at most 4 GiB.
 
     Args:
         root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
@@ -261,6 +268,15 @@ class TemporalSkills(VideoDataModule):
                 ceilings[name] = ceiling
         return ceilings
 
+    def two_frames_ceilings(self) -> dict[str, float]:
+        """Return by skill the highest accuracy of the direction from two neighbouring frames at a known time.
+
+        In percent; the frames are of neighbouring steps. No skill is known if the clips do not show every frame.
+        """
+        if self.num_frames != self.length:
+            return {}
+        return {name: two_frames_ceiling(named_skill, self.steps) for name, named_skill in self.skills.items()}
+
     def steps_shown(self) -> list[list[int]]:
         """Return the step that each frame of each test clip shows."""
         video = FrameTable(
@@ -302,9 +318,7 @@ class TemporalSkills(VideoDataModule):
             if were_all_drawn and wrong:
                 _logger.info(f"{self.root}: videos are missing or were changed; {2 * len(wrong)} are drawn again")
 
-            title = f"Writing {2 * len(wrong)} videos to {self.root}"
-            for pair in track(wrong, title, disable=not are_shown()):
-                self._write(pair)
+            self._draw(wrong)
 
     def _expected(self, split: Split) -> Records:
         """Return the videos of a split; with ``keep_gb``, read their pixels from the file of the split."""
@@ -425,14 +439,17 @@ class TemporalSkills(VideoDataModule):
                     pairs.append(pair)
         return pairs
 
-    def _write(self, pair: "DrawnPair") -> None:
-        """Draw a pair of videos, and record their digests."""
-        frames = pair.render(self.length, self.side, self.frames_per_step)
-        for path, pictures in zip(pair.paths, (frames[::-1], frames), strict=True):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_suffix(f".part{os.getpid()}")
-            encode(part, pictures, FPS, comment=pair.comment)
-            self._replace(part, path)
+    def _draw(self, pairs: Sequence["DrawnPair"]) -> None:
+        """Draw pairs of videos on all usable cores, and record their digests in the order of the pairs."""
+        for half_file in self.root.glob("*/*/*.part*"):  # of a process that was stopped
+            half_file.unlink()
+
+        work = partial(_drawn, num_frames=self.length, side=self.side, frames_per_step=self.frames_per_step)
+        items = [(pair.paths[0], pair) for pair in pairs]
+        title = f"Writing {2 * len(pairs)} videos to {self.root}"
+        for pair, parts in zip(pairs, in_parallel(work, items, title, chunk=PAIRS_AT_ONCE), strict=True):
+            for part, path in zip(parts, pair.paths, strict=True):
+                self._replace(part, path)
 
     def _replace(self, part: Path, path: Path) -> None:
         """Record the digest of a complete file, then give the file its name."""
@@ -467,6 +484,19 @@ class DrawnPair:
         film = [steps[frame // frames_per_step] for frame in range(num_frames)]
         shape = "bars" if self.skill.name == "rotation" else str(rng.choice(SHAPES))
         return paint(rng, film, shape, side=side, difficulty=self.difficulty)
+
+
+def _drawn(item: tuple[Path, DrawnPair], *, num_frames: int, side: int, frames_per_step: int) -> list[Path]:
+    """Draw a pair of videos in files beside their final names; return these files."""
+    _, pair = item
+    frames = pair.render(num_frames, side, frames_per_step)
+    parts: list[Path] = []
+    for path, pictures in zip(pair.paths, (frames[::-1], frames), strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".part{os.getpid()}")
+        encode(part, pictures, FPS, comment=pair.comment)
+        parts.append(part)
+    return parts
 
 
 def _digest(path: Path) -> str:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from lit_video.tables.rendering import BOUND, GroupAccuracies, reach_text
+from lit_video.tables.rendering import GroupAccuracies, reach_text
 from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import short
 
@@ -111,7 +111,7 @@ def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[int, fl
 def heat_map(groups: GroupAccuracies, title: str = "") -> Figure:
     """Draw accuracies by row and group as a heat map, white at the floor; row labels include the temporal reach.
 
-    The last line holds the bounds of a sum over frames, where some are known.
+    The last lines hold the floors of two neighbouring frames and of a sum over frames, where some are known.
     """
     names = []
     values = []
@@ -119,9 +119,9 @@ def heat_map(groups: GroupAccuracies, title: str = "") -> Figure:
         parts = (row.label, reach_text(row))
         names.append(" | ".join(part for part in parts if part))
         values.append(accuracies)
-    if groups.bounds:
-        names.append(BOUND)
-        values.append(groups.bounds)
+    for floor in groups.floor_rows:
+        names.append(floor.label)
+        values.append(floor.accuracies)
 
     figure, axes = _axes(0.38 * len(groups.names), 0.26 * len(names), title)
     percent = np.array(values, np.float64)  # NaN for None

@@ -241,7 +241,7 @@ class TemporalEncoder(nn.Module):
         classes: number of outputs.
         num_frames: number of tubelets along time; positions are interpolated linearly for other numbers, without
             aligned corners, unlike the released code.
-        depth: number of layers over time, L_t. With 0 layers no two frames are compared, but positions in time stay: a
+        depth: number of layers over time, L_t. With 0 layers no two tubelets are compared, but positions stay: a
             control for attention in time.
         cls: whether a class token is classified, not the mean over frames.
         dropout: before the classifier.

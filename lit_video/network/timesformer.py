@@ -88,8 +88,8 @@ def timesformer(
 def usual_positions(attention_type: str | type[Scheme]) -> PositionKind:
     """Return the positions of a scheme in the released code: ``space`` for attention in space, else ``space-time``.
 
-    Attention in space with positions in time compares no two frames, but knows when each was: a control for attention
-    over time.
+    Attention in space with positions in time knows when each frame was, but its frames meet only in the norm after
+    their mean: a control for attention over time.
     """
     return "space" if scheme_class(attention_type) is Space else "space-time"
 

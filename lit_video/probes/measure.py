@@ -32,6 +32,7 @@ class SkillSeen:
     direction: Interval
     chance: float  # p-value of the hypothesis that direction is 50 % or less, after Holm's correction over the skills
     pixels: Interval  # direction by the same probe from the pixels of small frames
+    two_frames: float  # highest direction that two neighbouring frames at a known time tell
     sum_bound: float | None  # highest direction that a sum over frames can reach; None if unknown
 
     @property
@@ -135,6 +136,7 @@ def _by_skill(videos: ProbeVideos, hits: ProbeHits, pixels: ProbeHits) -> list[S
     directions = [_share(hits.direction[:, number]) for number in range(len(videos.skills))]
     chances = holm_adjusted([_chance(hits.direction[:, number]) for number in range(len(videos.skills))])
     bounds = videos.sum_bounds()
+    neighbours = videos.two_frames_bounds()
     return [
         SkillSeen(
             skill.name,
@@ -143,6 +145,7 @@ def _by_skill(videos: ProbeVideos, hits: ProbeHits, pixels: ProbeHits) -> list[S
             direction=directions[number],
             chance=chances[number],
             pixels=_share(pixels.direction[:, number]),
+            two_frames=neighbours[number],
             sum_bound=bounds[number],
         )
         for number, skill in enumerate(videos.skills)

@@ -23,6 +23,7 @@ def figure_of(title: str, measured: ProbeAccuracies) -> Figure:
         _draw(left, height, skill.recognised, colour=LIGHT["s0"])
         _draw(right, height, skill.direction, colour=LIGHT["s0"] if skill.is_seen else LIGHT["quiet"])
         right.plot(skill.pixels.value, height, "x", color=LIGHT["s1"], markersize=6)
+        right.plot(skill.two_frames, height, "d", color=LIGHT["s2"], markersize=5)
         if skill.sum_bound is not None:
             right.plot(skill.sum_bound, height, "|", color=LIGHT["s3"], markersize=11)
     _draw(left, 0, measured.recognised, colour=LIGHT["ink"])
@@ -42,6 +43,7 @@ def figure_of(title: str, measured: ProbeAccuracies) -> Figure:
         "shown to be above 50": {"marker": "o", "color": LIGHT["s0"]},
         "not shown": {"marker": "o", "color": LIGHT["quiet"]},
         "the same probe on pixels": {"marker": "x", "color": LIGHT["s1"]},
+        "best of two neighbouring frames": {"marker": "d", "color": LIGHT["s2"], "markersize": 5},
         "bound of a sum over frames": {"marker": "|", "color": LIGHT["s3"], "markersize": 11},
     }
     handles = [right.plot([], [], linestyle="", label=name, **style)[0] for name, style in names.items()]

@@ -11,7 +11,7 @@ from torch import Tensor
 from torchvision.transforms.v2 import functional as F
 
 from lit_video.datamodules.films import Skill, find_skill
-from lit_video.datamodules.floors import sum_ceiling
+from lit_video.datamodules.floors import sum_ceiling, two_frames_ceiling
 from lit_video.datamodules.temporal_skills import VERSION, DrawnPair, first_steps
 from lit_video.video.seeding import digest
 
@@ -86,6 +86,10 @@ class ProbeVideos:
         The sum may weigh each frame by its time; ``None`` where the bound is unknown.
         """
         return [sum_ceiling(skill, self.steps) for skill in self.skills]
+
+    def two_frames_bounds(self) -> list[float]:
+        """Return for each skill the highest accuracy of the direction, in percent, of two neighbouring frames."""
+        return [two_frames_ceiling(skill, self.steps) for skill in self.skills]
 
     def round(self, number: int) -> Tensor:
         """Draw a round: uint8 ``(2 * skills, frames, 3, height, width)``."""

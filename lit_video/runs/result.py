@@ -63,13 +63,14 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     views: int  # views of a test video
 
     # sight of the model, and needs of the task, both on TemporalSkills
-    reach: int | None = None  # largest distance of two frames that the scheme compares
+    reach: int | None = None  # largest distance of two frames that interact in the scores
     sees_order: bool | None = None  # whether reversed frames change the scores
     sees_near: bool | None = None  # whether any order of the frames changes the scores, but not their reversal
     blind_ceiling: float | None = None  # highest top-1 that a model blind to the order of frames can reach
     steps_shown: float | None = None  # share of a video's steps that one clip of the test shows
     needed_reach: int | None = None  # distance of the frames that a model must compare to solve the task
     sum_ceilings: Mapping[str, float] | None = None  # highest direction that a sum over frames can reach, by skill
+    two_frames_ceilings: Mapping[str, float] | None = None  # the same from two neighbouring frames at a known time
 
     # the test
     metrics: Mapping[str, float]  # by name: test/video_top1

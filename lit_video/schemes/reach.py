@@ -17,7 +17,7 @@ _SPREADS = (0.1, 0.3, 1.0)
 
 @dataclass(frozen=True)
 class Reach:
-    """Temporal reach: the distance of frames that a network can compare, and whether it sees their order."""
+    """Temporal reach: the distance of frames that interact in a network's scores, and whether it sees their order."""
 
     # largest distance of two frames that interact in the scores; 0 if each frame contributes independently
     frames: int

@@ -16,12 +16,22 @@ NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
 GROUP = re.compile("test/[^/]*/[^/]*")  # metric of a group of classes: test/KIND/NAME
 REACH = (
-    "; reach: largest distance of two frames that the scheme can compare; blind: no order of the frames changes its "
-    "output; blind to reversal: reversed frames do not, other orders do"
+    "; reach: largest distance of two frames that interact in the scores, by attention or by a norm after their mean; "
+    "blind: no order of the frames changes its output; blind to reversal: reversed frames do not, other orders do"
 )
 # accuracies without comparing frames; test_circle_of_time.py shows that both are exact
 FLOORS = "; blind models and one frame at a known time: 50"
 BOUND = "bound of any sum over frames"
+TWO_FRAMES = "best of two neighbouring frames"
+
+
+@dataclass(frozen=True)
+class FloorRow:
+    """Accuracies by group, in percent, that are known without a model; the last rows of a table."""
+
+    label: str
+    reach: str
+    accuracies: list[float | None]
 
 
 @dataclass(frozen=True)
@@ -49,12 +59,21 @@ class GroupAccuracies:
         return 50.0 if self.kind == "direction" else 0.0
 
     @property
-    def bounds(self) -> list[float | None]:
-        """Highest direction by skill that a sum over frames at known times can reach; empty if no row records it."""
-        recorded = {name: value for row, _ in self.rows for name, value in (row.sum_ceilings or {}).items()}
-        if self.kind != "direction" or not recorded:
+    def floor_rows(self) -> list[FloorRow]:
+        """Highest direction by skill of two neighbouring frames, and of a sum over frames, where rows record them."""
+        if self.kind != "direction":
             return []
-        return [recorded.get(name) for name in self.names]
+
+        pairs: dict[str, float] = {}
+        sums: dict[str, float] = {}
+        for row, _ in self.rows:
+            pairs |= row.two_frames_ceilings or {}
+            sums |= row.sum_ceilings or {}
+        found = (
+            FloorRow(TWO_FRAMES, "1", [pairs.get(name) for name in self.names]),
+            FloorRow(BOUND, "0", [sums.get(name) for name in self.names]),
+        )
+        return [floor for floor in found if any(value is not None for value in floor.accuracies)]
 
 
 def render(summary: TableSummary, form: Literal["text", "json", "markdown"], pairs: bool = False) -> str:
@@ -174,8 +193,7 @@ def groups_table(groups: GroupAccuracies) -> tuple[str, list[str], list[list[str
     """Return title, header and body of the accuracy over each group of classes."""
     header = ["row", "reach", *groups.names]
     body = [[row.label, reach_text(row), *map(_percent, values)] for row, values in groups.rows]
-    if groups.bounds:
-        body.append([BOUND, "0", *map(_percent, groups.bounds)])
+    body += [[floor.label, floor.reach, *map(_percent, floor.accuracies)] for floor in groups.floor_rows]
     if not any(cells[1] for cells in body):
         for cells in (header, *body):
             del cells[1]

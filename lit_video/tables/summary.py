@@ -142,6 +142,7 @@ def row_summary(row: Row, of_seeds: Sequence[FinishedRun]) -> RowSummary:
         sees_near=first.sees_near if first else None,
         blind_ceiling=first.blind_ceiling if first else None,
         sum_ceilings=first.sum_ceilings if first else None,
+        two_frames_ceilings=first.two_frames_ceilings if first else None,
         test_videos=first.test_videos if first else None,
         seconds=mean(run.result.seconds for run in of_seeds) if of_seeds else None,
         seeds=[run.result.seed for run in of_seeds],

@@ -38,6 +38,7 @@ class RowSummary:
     sees_near: bool | None
     blind_ceiling: float | None
     sum_ceilings: Mapping[str, float] | None
+    two_frames_ceilings: Mapping[str, float] | None
     test_videos: int | None
     seconds: float | None  # time of training, mean over seeds
     seeds: Sequence[int]  # empty for a row that was not run

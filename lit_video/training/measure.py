@@ -70,6 +70,7 @@ class SightAndNeeds:
     steps_shown: float | None = None
     needed_reach: int | None = None
     sum_ceilings: Mapping[str, float] | None = None
+    two_frames_ceilings: Mapping[str, float] | None = None
 
 
 def sight_and_needs(cli: RunCLI) -> SightAndNeeds:
@@ -88,4 +89,5 @@ def sight_and_needs(cli: RunCLI) -> SightAndNeeds:
         steps_shown=shown.steps_shown,
         needed_reach=shown.reach,
         sum_ceilings=data.sum_ceilings(),
+        two_frames_ceilings=data.two_frames_ceilings(),
     )

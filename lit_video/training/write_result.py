@@ -60,6 +60,7 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
         steps_shown=limits.steps_shown,
         needed_reach=limits.needed_reach,
         sum_ceilings=limits.sum_ceilings,
+        two_frames_ceilings=limits.two_frames_ceilings,
         metrics=metrics,
         test_videos=videos,
         test_broken=len(cli.datamodule.found_broken.reasons["test"]),

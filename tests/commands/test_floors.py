@@ -1,4 +1,4 @@
-"""Test the command that prints what can be told of temporal skills without comparing two frames."""
+"""Test the command that prints what one frame, two neighbouring frames and a sum over frames tell."""
 
 import pytest
 
@@ -9,12 +9,12 @@ def test_floors_of_a_table_by_skill(capsys):
     assert main(["data", "floors", "skills"]) == 0
     lines = capsys.readouterr().out.splitlines()
     of_skill = {
-        line.split("│")[1].strip(): [cell.strip() for cell in line.split("│")[2:7]] for line in lines if "│" in line
+        line.split("│")[1].strip(): [cell.strip() for cell in line.split("│")[2:8]] for line in lines if "│" in line
     }
     assert "37.5" in lines[0]
-    assert of_skill["drift"] == ["change", "50.0", "50.0", "", ""]
-    assert of_skill["zoom"] == ["change", "50.0", "50.0", "87.5", ""]
-    assert of_skill["order3"] == ["when", "50.0", "50.0", "87.5", "62% within 3, all within 5"]
+    assert of_skill["drift"] == ["change", "50.0", "50.0", "100.0", "", ""]
+    assert of_skill["zoom"] == ["change", "50.0", "50.0", "100.0", "87.5", ""]
+    assert of_skill["order3"] == ["when", "50.0", "50.0", "50.0", "87.5", "62% within 3, all within 5"]
 
 
 def test_a_table_on_other_videos_has_no_known_floors(tmp_path, capsys):

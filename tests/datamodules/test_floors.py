@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from lit_video.datamodules.films import find_skill
-from lit_video.datamodules.floors import all_rolls, as_word, share_in_reach, sum_ceiling
+from lit_video.datamodules.floors import all_rolls, as_word, share_in_reach, sum_ceiling, two_frames_ceiling
 
 
 def words(name, steps):
@@ -65,6 +65,17 @@ def test_bounds_of_the_experiments(steps, ceilings):
 
 def test_continuous_states_and_long_turns_have_no_known_bound():
     assert sum_ceiling(find_skill("drift"), 8) is sum_ceiling(find_skill("zoom"), 32) is None
+
+
+@pytest.mark.parametrize(
+    ("steps", "ceilings"),
+    [
+        (8, {"drift": 100, "meeting": 100, "speed": 50, "order1": 50 + 50 * 3 / 8, "order3": 50, "duration": 50}),
+        (16, {"zoom": 100, "rotation": 100, "occlusion": 50, "order1": 50 + 50 * 3 / 16, "order7": 50, "count": 50}),
+    ],
+)
+def test_two_neighbouring_frames_of_the_experiments(steps, ceilings):
+    assert {name: two_frames_ceiling(find_skill(name), steps) for name in ceilings} == pytest.approx(ceilings)
 
 
 @pytest.mark.parametrize(("apart", "steps"), [(1, 8), (3, 8), (7, 16)])

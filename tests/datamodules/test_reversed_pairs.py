@@ -2,7 +2,6 @@
 
 import shutil
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -235,24 +234,45 @@ def test_an_interrupted_generation_is_completed_and_stray_half_files_do_not_beco
     """Interrupt in the middle of a file: no half file has a final name, and none is ever read."""
     calls = []
 
-    def interrupted(path, *args, **kwargs):
+    def interrupted(self, part, path):
         calls.append(path)
         if len(calls) == 6:
-            Path(path).write_bytes(b"half a video")
+            part.write_bytes(b"half a video")
             raise KeyboardInterrupt
-        return encode(path, *args, **kwargs)
+        return replaced(self, part, path)
 
-    data, encode = few(tmp_path), temporal_skills.encode
+    data, replaced = few(tmp_path), TemporalSkills._replace
     files = [path for pair in data.drawn_pairs() for path in pair.paths]
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(temporal_skills, "encode", interrupted)
+        patch.setattr(TemporalSkills, "_replace", interrupted)
         data.prepare_data()
     assert sum(path.exists() for path in files) == 5
+    assert [*tmp_path.rglob("*.part*")], "files of processes that were stopped"
     before = {path: path.stat().st_mtime_ns for path in files[:4]}
     few(tmp_path).prepare_data()
     assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert not [*tmp_path.rglob("*.part*")]
     records = [record.path for split in ("train", "val", "test") for record in data.records(split)]
     assert sorted(records) == sorted(files) and all(frame_table(path).count >= 8 for path in records)
+
+
+def test_videos_and_digests_are_the_same_for_any_number_of_processes(tmp_path, monkeypatch):
+    lists = []
+    for cores in (1, 3):
+        monkeypatch.setattr("lit_video.utils.parallel.usable_cores", lambda cores=cores: cores)
+        data = skills(tmp_path / str(cores), pairs=(3, 1, 1), skills=("occlusion", "order1"))
+        data.prepare_data()
+        lists.append((data.root / temporal_skills.DIGESTS).read_text())
+    assert lists[0] == lists[1] and len(lists[0].splitlines()) == 20
+
+
+def test_a_disk_that_fills_up_while_drawing_is_one_line(tmp_path, monkeypatch):
+    def full(path, *arguments, **keywords):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(temporal_skills, "encode", full)
+    with pytest.raises(UserError, match=r"data.root: cannot write .* \(No space left on device\); set data.root"):
+        few(tmp_path).prepare_data()
 
 
 def removed(files):

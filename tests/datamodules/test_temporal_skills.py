@@ -31,7 +31,7 @@ def shown(film):
 
 
 def gaps(film):
-    return [np.hypot(a.x - b.x, a.y - b.y) for a, b in film]
+    return [np.hypot((a.x - b.x + 0.5) % 1 - 0.5, (a.y - b.y + 0.5) % 1 - 0.5) for a, b in film]
 
 
 def speeds(film):
@@ -60,7 +60,7 @@ def test_forwards_a_shape_goes_right_grows_turns_clockwise_meets_another_or_spee
         if name == "zoom":
             assert film[-1][0].radius > 1.9 * film[0][0].radius
         if name == "meeting":
-            assert gaps(film)[0] > 0.47 and 2 * film[-1][0].radius < gaps(film)[-1] < 2.5 * film[-1][0].radius
+            assert 0.44 < gaps(film)[0] < 0.5 and gaps(film)[-1] == pytest.approx(film[-1][0].radius)
 
 
 @pytest.mark.parametrize("apart", [1, 2, 3])
@@ -100,17 +100,6 @@ def test_a_point_flashes_once_twice_and_three_times(frames):
         bursts = np.split(times, np.flatnonzero(np.diff(times) > 2) + 1)
         assert len(times) == sum(FLASHES) and len(film) == frames
         assert [len(burst) for burst in bursts] == list(FLASHES) and times[0] == 0
-
-
-@pytest.mark.parametrize("frames", [8, 16, 32])
-def test_the_bright_shape_is_hidden_an_eighth_to_a_quarter_of_the_turn_before_the_dark_one(frames):
-    for film in films("occlusion", frames):
-        hidden = []
-        for bright in (True, False):
-            out = np.array([all(figure.bright != bright for figure in figures) for figures in film])
-            hidden.append(np.angle((out * np.exp(2j * np.pi * np.arange(frames) / frames)).sum()) / (2 * np.pi))
-        later = (hidden[1] - hidden[0]) % 1
-        assert 0.125 - 1 / frames < later < 0.25 + 1 / frames
 
 
 def test_classes_are_skills_times_directions_and_known_before_any_video_is_written(tmp_path):
@@ -192,11 +181,11 @@ def test_another_drawing_has_other_pictures_and_the_same_classes(tmp_path):
 
 def test_what_a_seed_draws_is_what_this_version_has_always_drawn():
     """Raise VERSION if this fails: users' folders hold the old pictures under the same name."""
-    assert temporal_skills.VERSION == 3
-    seed = digest(3, 0, "train", "drift", 0)
+    assert temporal_skills.VERSION == 4
+    seed = digest(4, 0, "train", "drift", 0)
     drawn = [(name, 8) for name in temporal_skills.SKILLS] + [(name, 16) for name in ("count", "speed", "occlusion")]
     means = [float(DrawnPair(find_skill(name), seed, 1, 0.65, ()).render(frames, 32).mean()) for name, frames in drawn]
-    expected = [166.66, 155.01, 168.3, 132.9, 132.9, 132.9, 166.54, 133.77, 147.89, 177.16, 173.72]
+    expected = [162.33, 128.43, 158.09, 113.55, 113.55, 113.55, 161.44, 112.61, 134.72, 161.56, 164.61]
     assert means == pytest.approx(expected, abs=0.02)
 
 

@@ -77,14 +77,19 @@ def test_directions_have_their_floors_and_the_bound_of_a_sum_over_frames(table, 
     write_result(folder := tmp_path / "two/default/second/seed0", 0, 60.0)
     metrics = {"test/video_top1": 60.0, "test/direction": 75.0, "test/recognised": 80.0}
     metrics |= {"test/direction/zoom": 90.0, "test/direction/drift": 60.0}
+    two_frames = {"zoom": 100.0, "drift": 99.0}
     metrics |= {"test/recognised/zoom": 99.0, "test/recognised/drift": 61.0}
-    change_result(folder, metrics=metrics, reach=7, sees_order=True, sum_ceilings={"zoom": 87.5})
+    change_result(
+        folder, metrics=metrics, reach=7, sees_order=True, sum_ceilings={"zoom": 87.5}, two_frames_ceilings=two_frames
+    )
     printed = render(summary(read_table([table[0]]), tmp_path), "markdown")
     main_table, direction, recognised = re.split(r"\*\*(?:Direction|Recognised) by skill, means over seeds", printed)
     assert "| 80.0 | 75.0 | seed 0 |" in main_table
     assert "one frame at a known time: 50" in direction and "50" not in recognised
     assert "| 2nd | 7 | 60.0 | 90.0 |" in direction.splitlines()
     assert "| bound of any sum over frames | 0 |  | 87.5 |" in direction.splitlines()
+    assert "| best of two neighbouring frames | 1 | 99.0 | 100.0 |" in direction.splitlines()
+    assert "neighbouring" not in recognised
     assert "| 2nd | 7 | 61.0 | 99.0 |" in recognised.splitlines()
 
 
