@@ -91,6 +91,19 @@ def videos(tmp_path_factory):
     return folder
 
 
+def test_a_step_is_timed_by_part_for_each_form_of_muon(measured, table, tmp_path):
+    path, rewrite = table
+    data = f"data.root: {tmp_path}, data.pairs: [4, 1, 1], data.batch_size: 4, data.num_workers: 0"
+    model = "model.size: {embed_dim: 16, depth: 2, num_heads: 2}, model.optimization: {optimizer: muon}"
+    rewrite("set: {model.ta_layers: 0}", f"set: {{model.ta_layers: 0, {data}, {model}}}")
+    flags = ["--rows", "first", "--steps", "2", "--warm", "1", "--repeats", "1", "--device", "cpu"]
+    rows = measured("step", str(path), *flags)["rows"]
+    assert [row["optimizer"] for row in rows] == ["timm's, bfloat16", "timm's, float32", "stacked"]
+    for row in rows:
+        assert min(row[f"{part}_ms"] for part in ("data", "forward_backward", "optimizer")) > 0
+        assert row["whole_ms"] >= row["forward_backward_ms"]
+
+
 def test_libraries_and_presets(videos, measured):
     result = measured("data", str(videos), "--clips", "1")
     rows = {(row["library"], row["sampling"]): row for row in result["rows"]}

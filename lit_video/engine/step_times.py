@@ -1,0 +1,57 @@
+"""Seconds of each training step by part."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """Seconds of a step by part; the parts together are all of the step's time."""
+
+    data: float  # wait for a batch, its transfer, its augmentation on the device, and callbacks
+    forward_backward: float
+    optimizer: float  # clipping of gradients, and the update
+
+    @property
+    def whole(self) -> float:
+        """Seconds of the whole step."""
+        return self.data + self.forward_backward + self.optimizer
+
+
+class StepTimes(Callback):
+    """Callback that times each batch of a training by part, with the device's work in it."""
+
+    def __init__(self) -> None:
+        self.steps: list[StepTime] = []
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Start the clock."""
+        self._end = self._now(pl_module)
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """End the wait for data."""
+        self._start = self._backward = self._now(pl_module)
+
+    def on_before_optimizer_step(
+        self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer
+    ) -> None:
+        """End the backward pass."""
+        self._backward = self._now(pl_module)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """End the step."""
+        now = self._now(pl_module)
+        self.steps.append(StepTime(self._start - self._end, self._backward - self._start, now - self._backward))
+        self._end = now
+
+    def _now(self, module: LightningModule) -> float:
+        if module.device.type == "cuda":
+            torch.cuda.synchronize(module.device)
+        return time.perf_counter()
