@@ -5,9 +5,8 @@
     OMP_NUM_THREADS=1 python -m benchmarks.step experiments/ablation_tw.yaml --digits 50 -o step.json
 
 Each row of a table is trained with each form of its optimizer, in rounds of random order; a time is the least of all
-steps of all rounds. ``--digits`` trains so many steps of the first row again with other
-instructions and says how far losses and weights part. Image models of drawn stills are left out, since they do not
-change the time of a step.
+steps of all rounds. ``--digits`` trains so many steps of the first row again with other instructions and says how far
+losses and weights part. Image models of drawn stills are left out, since they do not change the time of a step.
 """
 
 from __future__ import annotations
@@ -148,7 +147,7 @@ def measure_digits(measurement: Measurement, name: str, run: Run, steps: int) ->
             other = apart(measurement.arguments, name, form, steps, environment)
             losses = [abs(a - b) for a, b in zip(own["losses"], other["losses"], strict=True)]
             far = float((own["weights"] - other["weights"]).norm() / own["weights"].norm())
-            measurement.result.setdefault("digits", []).append(
+            measurement.result.setdefault("differences", []).append(
                 {
                     "row": name,
                     "optimizer": form,
@@ -202,7 +201,7 @@ def tables(result: Result) -> Iterator[Table]:
             body,
             left_out(result),
         )
-    digits = result.get("digits", [])
+    digits = result.get("differences", [])
     if digits:
         header = ["row", "optimizer", "instructions", "loss at step 1", "largest of losses", "weights, relative"]
         keys = ("first_loss_difference", "loss_difference", "weights_difference")
