@@ -1,6 +1,7 @@
 """Train and test a model on a folder of the user's own videos."""
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,6 +130,7 @@ def finetune(
     )
     plan = plan_experiment(videos, asked, output=output, user_settings=user_settings)
     file = plan.path
+    began = time.monotonic()
 
     table = read_table([file])
     fit_experiment(plan, [seed], user_settings, jobs=jobs, side_by_side=len(table.rows))
@@ -143,6 +145,11 @@ def finetune(
     card = file.with_name("README.md")
     write_atomically(card, model_card(run))
     _logger.info(f"wrote {card}, the model card")
+    if plan.seconds:
+        from lit_video.own_videos.budget import minutes_in_words
+
+        took = minutes_in_words((time.monotonic() - began) / 60)
+        _logger.info(f"This took {took}; the plan said about {minutes_in_words(plan.seconds / 60)}")
     return Tested(run, page, card)
 
 

@@ -23,6 +23,18 @@ class StepTime:
         return self.data + self.forward_backward + self.optimizer
 
 
+@dataclass(frozen=True)
+class Pace:
+    """Seconds of the parts of a run, measured on some of its videos."""
+
+    start: float  # from the start of the run's process to the first step
+    step: float  # optimizer step on videos that were read before, or that workers read while it trains
+    first_read: float  # further time for a video that is read for the first time and then kept
+    view: float  # a view in validation or test
+    other_view: float  # a view with the frames in another order
+    stage: float  # a validation or test without its views
+
+
 class StepTimes(Callback):
     """Callback that times each batch of a training by part, with the device's work in it."""
 
