@@ -31,6 +31,8 @@ class Tested(Shown):
     run: Path  # the run's folder, a ``ckpt`` of other functions; of cross-validation, that of the model of all videos
     page: Path  # results as HTML
     card: Path | None  # model card; None for the best row of a comparison
+    planned_seconds: float | None = None  # time of trainings and tests by the plan; None if an earlier call made it
+    seconds: float | None = None  # time that they took, with pages and card
 
     @property
     def facts(self) -> list[str]:
@@ -145,12 +147,13 @@ def finetune(
     card = file.with_name("README.md")
     write_atomically(card, model_card(run))
     _logger.info(f"wrote {card}, the model card")
+    took = time.monotonic() - began
     if plan.seconds:
-        from lit_video.own_videos.budget import minutes_in_words
+        from lit_video.own_videos.budget import minutes_in_words  # here, because importing torch takes seconds
 
-        took = minutes_in_words((time.monotonic() - began) / 60)
-        _logger.info(f"This took {took}; the plan said about {minutes_in_words(plan.seconds / 60)}")
-    return Tested(run, page, card)
+        said = f"the plan said about {minutes_in_words(plan.seconds / 60)}"
+        _logger.info(f"This took {minutes_in_words(took / 60)}; {said}")
+    return Tested(run, page, card, plan.seconds, took)
 
 
 def write_report(file: Path) -> Path:

@@ -22,8 +22,8 @@ from lit_video.training.run_end import keep_handlers
 from lit_video.utils.processes import usable_cores
 
 LEAST_STEPS = 3  # timed steps after the first epoch, in which videos are read for the first time
-MOST_STEPS = 12
-ENOUGH_SECONDS = 4.0  # time of these steps after which no more are made
+MOST_STEPS = 8
+ENOUGH_SECONDS = 2.0  # time of these steps after which no more are made
 
 
 def rehearse(settings: Nested, changes: Mapping[str, Any], *, at_once: int, alone: bool) -> Pace:

@@ -153,7 +153,7 @@ def test_the_sizes_to_choose_from_are_what_the_videos_have(videos, training, mac
 
 
 def effort(rate, training, *, validated=0, runs=1, **facts):
-    """Return the effort of runs that do nothing besides steps of a clip, ``rate`` in a second, unless facts add more."""
+    """Return the effort of runs that only make steps of a clip, ``rate`` in a second, unless facts add more."""
     times = {"start": 0.0, "first_read": 0.0, "view": 0.0, "other_view": 0.0, "stage": 0.0}
     pace = Pace(step=1 / rate, **times | {key: facts.pop(key) for key in times if key in facts})
     plain = {"at_once": 1, "batch": 1, "videos": 0, "tested": 0, "views": 1}
