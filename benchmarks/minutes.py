@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -40,8 +41,8 @@ def finetuned(name: str, given: argparse.Namespace) -> dict[str, float | None]:
     """Finetune on a set of videos; return the promised and the used seconds."""
     if given.cpu:
         clock = SimpleNamespace(perf_counter=processor_seconds, monotonic=processor_seconds)
-        for module in (step_times, rehearsal, sys.modules["lit_video.api.finetune"]):
-            module.time = clock  # type: ignore[attr-defined]
+        for module in (step_times, rehearsal, import_module("lit_video.api.finetune")):
+            module.time = clock
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "videos.csv"
         table_of_videos(SETS[name], name, videos=given.videos, seed=0, file=table)

@@ -11,7 +11,9 @@ import torch
 from torch import nn
 
 from lit_video import modules
+from lit_video.datamodules.base import SOME
 from lit_video.datamodules.features import RANDOM
+from lit_video.engine.frame_features import takes_little
 from lit_video.engine.step_times import Pace
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.choices import Choice
@@ -27,10 +29,6 @@ FEWEST_EPOCHS = 10  # epochs
 MOST_EPOCHS = 200  # epochs
 # optimizer steps for which few videos are shown more often, from scratch (docs/drawn_videos.md, "What they gain")
 MOST_STEPS_FROM_SCRATCH = 2500
-# most time of a head on single frames, see lit_video/training/one_frame.py: seconds, or tests of one repeated frame
-HEAD_SECONDS = 60.0
-HEAD_TESTS = 6
-LEARNED = 512  # most training videos of a run that are tested too
 ENOUGH = 50  # epochs that must fit into the time before clips get more frames or pixels
 STEPS = 3
 GRADIENT_CLIP = 1.0
@@ -69,12 +67,12 @@ class Effort:
         validations = runs * (epochs // interval(epochs)) if self.validated else 0
 
         # a run tests its test videos and some training videos; these again as single frames, if that takes little time
-        learned = self.views * sum(min(videos, LEARNED) for videos in self.trainings)
+        learned = self.views * sum(min(videos, SOME) for videos in self.trainings)
         views = validations * self.validated + self.views * self.tested + learned
         other_views = self.views * self.tested * self.orders
         stages = validations + runs * (2 + self.orders)
-        most_of_head = max(runs * HEAD_SECONDS, HEAD_TESTS * self.views * self.tested * pace.other_view)
-        if self.orders and learned * pace.other_view <= most_of_head:
+        test_seconds = self.views * self.tested * pace.other_view / runs
+        if self.orders and takes_little(learned * pace.other_view / runs, test_seconds):
             other_views += learned
             stages += runs
 

@@ -3,12 +3,13 @@
 import json
 from dataclasses import replace
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from benchmarks import clip_decoders, data, harness, models, transfer
+from benchmarks import clip_decoders, data, harness, minutes, models, transfer
 from benchmarks.long import exponents
 from benchmarks.sample_videos import KINDS, encode
 from lit_video.datamodules import drawing
@@ -102,6 +103,23 @@ def test_a_step_is_timed_by_part_for_each_form_of_muon(measured, table, tmp_path
     for row in rows:
         assert min(row[f"{part}_ms"] for part in ("data", "forward_backward", "optimizer")) > 0
         assert row["whole_ms"] >= row["forward_backward_ms"]
+
+
+def test_promised_and_used_minutes_stand_side_by_side(measured, monkeypatch, tmp_path, capsys):
+    def in_this_process(command, **_):
+        monkeypatch.setattr("sys.argv", command[2:])
+        return minutes.main()
+
+    def finetune(table, *, minutes, **_):
+        assert "path,label" in table.read_text() and minutes == 3.0
+        return SimpleNamespace(planned_seconds=180.0, seconds=198.0)
+
+    monkeypatch.setattr(minutes.subprocess, "run", in_this_process)
+    monkeypatch.setattr(minutes, "table_of_videos", lambda *_, file, **named: file.write_text("path,label"))
+    monkeypatch.setattr(minutes.lit_video, "finetune", finetune)
+    rows = measured("minutes", "--videos", str(tmp_path), "--sets", "avletters", "--minutes", "3")["rows"]
+    assert rows == [{"name": "avletters", "promised": 180.0, "used": 198.0}]
+    assert "1.10" in capsys.readouterr().out
 
 
 def test_libraries_and_presets(videos, measured):
