@@ -251,9 +251,7 @@ def _rehearsed(
     at_once: int,
 ) -> Pace:
     """Rehearse a row with settings by group on a few of the videos, two batches of them."""
-    videos = divided.videos
-    count = min(len(videos), 2 * groups["data"]["batch_size"])
-    few = [videos[number * len(videos) // count] for number in range(count)]
+    few = few_of_every_class(divided.videos, 2 * groups["data"]["batch_size"])
     with TemporaryDirectory() as folder:
         table = Path(folder) / "videos.csv"
         write_table(table, [["path", "label"], *([video.path, video.label] for video in few)])
@@ -266,6 +264,14 @@ def _rehearsed(
         }
         is_alone = not divided.is_folded and len(options.schemes) <= 1
         return options.rehearse(settings, row.get("set", {}), at_once=at_once, alone=is_alone)
+
+
+def few_of_every_class(videos: Sequence[OwnVideo], count: int) -> list[OwnVideo]:
+    """Return at most ``count`` videos: the first of each class, then some at equal distances."""
+    first_of_class = {video.label: video for video in reversed(videos)}
+    spread = [videos[number * len(videos) // count] for number in range(count)]
+    by_path = {video.path: video for video in (*first_of_class.values(), *spread, *videos)}
+    return [*by_path.values()][:count]
 
 
 def _pixels(root: Path, videos: Sequence[OwnVideo]) -> tuple[float, float] | None:

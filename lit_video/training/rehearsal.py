@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from lightning import LightningModule, Trainer
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 
 from lit_video.engine.step_times import Pace, StepTimes
 from lit_video.settings.nested import Nested
@@ -122,6 +123,7 @@ def _trainer(built: BuildCLI, times: RehearsalTimes) -> Trainer:
     trainer = Trainer(
         accelerator=settings.accelerator,
         devices=1,
+        plugins=[LightningEnvironment()],  # one process, even if torchrun or Slurm started this one
         precision=settings.precision,
         gradient_clip_val=settings.gradient_clip_val,
         max_steps=first_epoch + MOST_STEPS,
