@@ -1,10 +1,10 @@
 """Compare the minutes that the plan of ``finetune`` promises with those that it uses.
 
     OMP_NUM_THREADS=1 taskset -c 1 python -m benchmarks.minutes --videos DATA -o minutes.json
-    OMP_NUM_THREADS=1 python -m benchmarks.minutes --videos DATA --cpu -o minutes.json    # beside other jobs
+    OMP_NUM_THREADS=1 taskset -c 1 python -m benchmarks.minutes --videos DATA --cpu -o minutes.json  # beside other jobs
 
-``--cpu`` counts seconds of the processor in place of those of a clock, in the promise and in the use, for a machine on
-which other jobs run: with one thread and without decoding processes both are the same on a quiet core. Each finetuning
+``--cpu`` counts seconds of the processor, not of a clock, in the promise and in the use, for a machine with
+other jobs: with one core, one thread and without decoding processes both are the same if it is quiet. Each finetuning
 is a process of its own. DATA is the folder of benchmarks/starts.py.
 """
 

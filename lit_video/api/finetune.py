@@ -151,8 +151,8 @@ def finetune(
     if plan.seconds:
         from lit_video.own_videos.budget import minutes_in_words  # here, because importing torch takes seconds
 
-        said = f"the plan said about {minutes_in_words(plan.seconds / 60)}"
-        _logger.info(f"This took {minutes_in_words(took / 60)}; {said}")
+        planned = minutes_in_words(plan.seconds / 60)
+        _logger.info(f"This took {minutes_in_words(took / 60)}; the plan said about {planned}")
     return Tested(run, page, card, plan.seconds, took)
 
 

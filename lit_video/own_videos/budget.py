@@ -46,7 +46,7 @@ ORDERS_SECONDS = 60.0  # time that these tests may take in any case
 
 @dataclass(frozen=True)
 class Effort:
-    """What the runs of a plan do, and the pace at which this machine does it."""
+    """Work of the runs of a plan, and the pace at which this machine does it."""
 
     pace: Pace
     trainings: Sequence[int]  # training videos of each run

@@ -111,7 +111,7 @@ class Plan:
     chosen: Sequence[Choice]  # every setting with its reason
     notes: Sequence[str]  # lines on the videos, and on their division
     duration: str  # how long the trainings take, in words
-    seconds: float  # the same
+    seconds: float  # duration of the trainings
 
 
 def plan(own: OwnVideos, options: PlanOptions) -> Plan:

@@ -83,7 +83,7 @@ class Chosen:
     choices: Sequence[Choice]
     rows: TableRows
     duration: str
-    seconds: float  # the same
+    seconds: float  # duration of the trainings
 
 
 @dataclass(frozen=True)

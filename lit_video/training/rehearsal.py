@@ -22,8 +22,8 @@ from lit_video.training.layers import of_row
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.processes import usable_cores
 
-LEAST_STEPS = 3  # timed steps after the first epoch, in which videos are read for the first time
-MOST_STEPS = 8
+LEAST_TIMED = 3  # timed steps after the first epoch, in which videos are read for the first time
+MOST_TIMED = 8
 ENOUGH_SECONDS = 2.0  # time of these steps after which no more are made
 
 
@@ -55,8 +55,8 @@ def rehearse(settings: Nested, changes: Mapping[str, Any], *, at_once: int, alon
     in_memory = bool(built.datamodule.keep_gb)
     cold = times.steps[: times.first_epoch]
     warm = times.steps[times.first_epoch :]
-    step = median(one.whole for one in warm)
-    reading = sum(one.data for one in cold) - len(cold) * median(one.data for one in warm)
+    seconds_of_step = median(step.whole for step in warm)
+    reading = sum(step.data for step in cold) - len(cold) * median(step.data for step in warm)
     videos = len(cold) * built.datamodule.batch_size
     view = median(times.batches) / built.datamodule.batch_size
     # a run builds its model twice, first to check the settings
@@ -65,7 +65,7 @@ def rehearse(settings: Nested, changes: Mapping[str, Any], *, at_once: int, alon
         torch.cuda.empty_cache()
     return Pace(
         start=start,
-        step=step,
+        step=seconds_of_step,
         first_read=max(0.0, reading / videos) if in_memory else 0.0,
         view=view,
         other_view=view,
@@ -98,7 +98,7 @@ class RehearsalTimes(StepTimes):
         super().on_train_batch_end(*arguments, **named)
         trainer: Trainer = arguments[0]
         warm = self.steps[self.first_epoch :] if self.first_epoch else []
-        if len(warm) >= LEAST_STEPS and sum(step.whole for step in warm) > ENOUGH_SECONDS:
+        if len(warm) >= LEAST_TIMED and sum(step.whole for step in warm) > ENOUGH_SECONDS:
             trainer.should_stop = True
 
     def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -126,7 +126,7 @@ def _trainer(built: BuildCLI, times: RehearsalTimes) -> Trainer:
         plugins=[LightningEnvironment()],  # one process, even if torchrun or Slurm started this one
         precision=settings.precision,
         gradient_clip_val=settings.gradient_clip_val,
-        max_steps=first_epoch + MOST_STEPS,
+        max_steps=first_epoch + MOST_TIMED,
         limit_val_batches=0,
         callbacks=[times],
         logger=False,

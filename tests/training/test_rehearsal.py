@@ -9,7 +9,7 @@ import torch
 from lit_video.datamodules import base, drawing
 from lit_video.modules.muon import StackedMuon
 from lit_video.training import rehearsal
-from lit_video.training.rehearsal import MOST_STEPS, rehearse
+from lit_video.training.rehearsal import MOST_TIMED, rehearse
 from lit_video.video.augmentation import TrainingView
 
 
@@ -57,7 +57,7 @@ def test_steps_have_the_runs_own_videos_views_and_optimizer(settings, keep_gb, m
 
     pace = rehearse(settings, {"model.window": 1}, at_once=1, alone=True)
 
-    steps = 2 + MOST_STEPS  # an epoch, and the timed steps
+    steps = 2 + MOST_TIMED  # an epoch, and the timed steps
     assert (calls["step"], calls["clip"], calls["view"]) == (steps, steps, 4 * steps)
     assert (calls["decode"] == 8) == bool(keep_gb)
     assert (pace.first_read > 0) <= bool(keep_gb)
