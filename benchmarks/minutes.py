@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import lit_video
-from benchmarks.harness import Measurement, Result, Table, parser, ran
+from benchmarks.harness import Measurement, Result, Table, count_processor_seconds, parser, ran
 from benchmarks.starts import table_of_videos
 from lit_video.engine import step_times
 from lit_video.training import rehearsal
@@ -31,18 +29,10 @@ from lit_video.training import rehearsal
 SETS = {"utd_mhad 4": "test", "avletters": "test", "room_actions": "trials"}
 
 
-def processor_seconds() -> float:
-    """Return the seconds of the processor in this process and in its children that have ended."""
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
-
-
 def finetuned(name: str, given: argparse.Namespace) -> dict[str, float | None]:
     """Finetune on a set of videos; return the promised and the used seconds."""
     if given.cpu:
-        clock = SimpleNamespace(perf_counter=processor_seconds, monotonic=processor_seconds)
-        for module in (step_times, rehearsal, import_module("lit_video.api.finetune")):
-            module.time = clock
+        count_processor_seconds(step_times, rehearsal, import_module("lit_video.api.finetune"))
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "videos.csv"
         table_of_videos(SETS[name], name, videos=given.videos, seed=0, file=table)

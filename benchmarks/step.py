@@ -5,8 +5,9 @@
     OMP_NUM_THREADS=1 python -m benchmarks.step experiments/ablation_tw.yaml --digits 50 -o step.json
 
 Each row of a table is trained with each form of its optimizer, in rounds of random order; a time is the least of all
-steps of all rounds. ``--digits`` trains so many steps of the first row again with other instructions and says how far
-losses and weights part. Image models of drawn stills are left out, since they do not change the time of a step.
+steps of all rounds. ``--cpu`` counts seconds of the processor, for a machine with other jobs. ``--digits`` trains so
+many steps of the first row again with other instructions and says how far losses and weights part. Image models of
+drawn stills are left out, since they do not change the time of a step.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from lightning.pytorch.callbacks import Callback
 from timm.optim import muon as timm_muon
 from timm.optim.muon import zeropower_via_newtonschulz
 
-from benchmarks.harness import Measurement, Result, Row, Table, left_out, parser, ran
+from benchmarks.harness import Measurement, Result, Row, Table, count_processor_seconds, left_out, parser, ran
+from lit_video.engine import step_times
 from lit_video.engine.step_times import StepTimes
 from lit_video.modules import VideoClassifier
 from lit_video.modules.optimization import make_optimizer, parameter_groups
@@ -194,9 +196,10 @@ def tables(result: Result) -> Iterator[Table]:
         [row["row"], row["optimizer"], *(f"{row[f'{part}_ms']:.1f}" for part in PARTS), f"{row['whole_ms']:.1f}"]
         for row in result["rows"]
     ]
+    clock = "seconds of the processor" if result["cpu"] else "seconds of a clock"
     if body:
         yield Table(
-            f"A training step by part, {result['device']}, least of {result['rounds']} rounds",
+            f"A training step by part, {clock}, {result['device']}, least of {result['rounds']} rounds",
             header,
             body,
             left_out(result),
@@ -221,6 +224,7 @@ def main() -> int:
     made.add_argument(
         "--digits", type=int, default=0, metavar="STEPS", help="train the first row with other instructions"
     )
+    made.add_argument("--cpu", action="store_true", help="seconds of the processor, not of a clock")
     made.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     given = made.parse_args()
     runs = {}
@@ -236,8 +240,11 @@ def main() -> int:
         torch.save({"losses": losses, "weights": weights, "capability": capability}, given.one[1])
         return 0
     del given.one
+    if given.cpu:
+        count_processor_seconds(step_times)
     measurement = Measurement("step", given)
-    measure_parts(measurement, runs, given.steps, given.warm)
+    if given.repeats:
+        measure_parts(measurement, runs, given.steps, given.warm)
     if given.digits:
         name = next(iter(runs))
         measure_digits(measurement, name, runs[name], given.digits)
