@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchmarks import data, long, mixing, model
+from benchmarks import data, long, mixing, model, step
 from benchmarks.harness import FORWARD, TRAIN, Result, Row, Table, ran
 from lit_video.errors import UserError
 from lit_video.settings.effects import picked
@@ -51,6 +51,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Tables], ...] = (
     ("The mixing layer", ("mixing",), mixing.tables),
     ("Long clips", ("long",), long.tables),
     ("Reading videos", ("data*",), data.tables),
+    ("A training step of small models", ("step*",), step.tables),
 )
 
 ONE_SETTING = {"size": "B", "image_size": 224, "frames": 8}  # all aims are for this setting

@@ -1,6 +1,7 @@
 """Train and test a model on a folder of the user's own videos."""
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ class Tested(Shown):
     run: Path  # the run's folder, a ``ckpt`` of other functions; of cross-validation, that of the model of all videos
     page: Path  # results as HTML
     card: Path | None  # model card; None for the best row of a comparison
+    planned_seconds: float | None = None  # time of trainings and tests by the plan; None if an earlier call made it
+    seconds: float | None = None  # time that they took, with pages and card
 
     @property
     def facts(self) -> list[str]:
@@ -129,6 +132,7 @@ def finetune(
     )
     plan = plan_experiment(videos, asked, output=output, user_settings=user_settings)
     file = plan.path
+    began = time.monotonic()
 
     table = read_table([file])
     fit_experiment(plan, [seed], user_settings, jobs=jobs, side_by_side=len(table.rows))
@@ -143,7 +147,13 @@ def finetune(
     card = file.with_name("README.md")
     write_atomically(card, model_card(run))
     _logger.info(f"wrote {card}, the model card")
-    return Tested(run, page, card)
+    took = time.monotonic() - began
+    if plan.seconds:
+        from lit_video.own_videos.budget import minutes_in_words  # here, because importing torch takes seconds
+
+        planned = minutes_in_words(plan.seconds / 60)
+        _logger.info(f"This took {minutes_in_words(took / 60)}; the plan said about {planned}")
+    return Tested(run, page, card, plan.seconds, took)
 
 
 def write_report(file: Path) -> Path:

@@ -25,6 +25,7 @@ class PlanFile(NamedTuple):
 
     path: Path
     is_new: bool  # whether this call wrote it, so that no user has edited it
+    seconds: float | None = None  # how long its trainings take; None if another call has planned them
 
 
 def plan_experiment(
@@ -66,6 +67,7 @@ def plan_experiment(
     # imported after the checks above, because torch takes seconds
     from lit_video.own_videos.images import choose_start
     from lit_video.own_videos.plan import PlanOptions, plan
+    from lit_video.training.rehearsal import rehearse
 
     start = choose_start(weights, schemes, compared=compared)
     _refuse_settings(user_settings, schemes or start.rows, start.model)
@@ -73,6 +75,7 @@ def plan_experiment(
         file.parent.mkdir(parents=True, exist_ok=True)
     options = PlanOptions(
         place=place,
+        rehearse=rehearse,
         folder=file.parent,
         schemes=schemes,
         start=start,
@@ -83,9 +86,10 @@ def plan_experiment(
     )
     command = ["compare" if compared else "finetune", str(videos), *asked.flags]
     command += [setting.flag for setting in user_settings]
-    listing = write_experiment(plan(listed, options), file, asked, command=command)
+    planned = plan(listed, options)
+    listing = write_experiment(planned, file, asked, command=command)
     _logger.info(f"wrote {file} (all settings, with reasons) and {listing}")
-    return PlanFile(file, is_new=True)
+    return PlanFile(file, is_new=True, seconds=planned.seconds)
 
 
 def _refuse_no_videos(place: Path) -> None:

@@ -17,6 +17,16 @@ from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import VideoAccuracy
 
 STATIC = "static"  # the order of frames in which one of them is repeated
+LEAST_SECONDS = 60.0  # time that a head on single frames may take however short the tests are
+MOST_TESTS = 6  # more time than so many tests of one repeated frame is long: twice that of three orders
+
+
+def takes_little(seconds: float, test_seconds: float) -> bool:
+    """Return whether features of training videos, for a head on single frames, take little time beside the tests.
+
+    ``test_seconds`` is the time of a test of one repeated frame.
+    """
+    return seconds <= max(LEAST_SECONDS, MOST_TESTS * test_seconds)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from lit_video.utils.arguments import (
     ShareBelowOne,
     check_fields,
 )
-from lit_video.utils.startup import avoid_amx
 from lit_video.weights.loading import CLASSIFIER
 
 
@@ -31,7 +30,8 @@ class Optimization:
 
     Args:
         optimizer: ``sgd`` with momentum, ``adamw``, or ``muon`` (timm's; Jordan et al., 2024). Muon makes a matrix's
-            update orthogonal and needs fewer steps; other parameters use AdamW with Nesterov's momentum.
+            update orthogonal, on a CPU in float32, on a GPU in bfloat16, and needs fewer steps; other parameters use
+            AdamW with Nesterov's momentum.
         lr: base learning rate, for the batch in use; it is not rescaled.
         momentum: SGD's momentum.
         nesterov: whether SGD uses Nesterov's momentum.
@@ -81,10 +81,9 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
     groups = parameter_groups(config, module)
     fused = all(parameter.is_cuda for parameter in module.parameters()) or None  # with None PyTorch chooses
     if config.optimizer == "muon":
-        from timm.optim.muon import Muon  # timm before 1.0.20 has no Muon
+        from lit_video.modules.muon import StackedMuon  # timm before 1.0.20 has no Muon
 
-        avoid_amx()  # Muon multiplies in bfloat16
-        return Muon(groups, lr=config.lr, nesterov=True)
+        return StackedMuon(groups, lr=config.lr)
 
     optimizer: torch.optim.Optimizer
     if config.optimizer == "adamw":

@@ -2,15 +2,19 @@
 
 import inspect
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
 from torch import nn
 
 from lit_video import modules
+from lit_video.datamodules.base import SOME
 from lit_video.datamodules.features import RANDOM
+from lit_video.engine.frame_features import takes_little
+from lit_video.engine.step_times import Pace
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.choices import Choice
 from lit_video.own_videos.starts import Start
@@ -21,22 +25,69 @@ from lit_video.utils.clip_shape import as_setting, height_and_width
 from lit_video.utils.environment import choose_device, seconds
 from lit_video.utils.text import plural
 
-SHARE = 0.7  # share of the time for training steps; the rest is for decoding, validation, test
 FEWEST_EPOCHS = 10  # epochs
 MOST_EPOCHS = 200  # epochs
 # optimizer steps for which few videos are shown more often, from scratch (docs/drawn_videos.md, "What they gain")
 MOST_STEPS_FROM_SCRATCH = 2500
 ENOUGH = 50  # epochs that must fit into the time before clips get more frames or pixels
 STEPS = 3
+GRADIENT_CLIP = 1.0
 # optimizer steps after which four fifths of the validation videos of UTD-MHAD were right: 128 and 432
 # (docs/own_videos_measured.md), and some more
 STEPS_FROM_SMALL = 150
 STEPS_FROM_SCRATCH = 500
 PROBE_EPOCHS = 50
 VALIDATIONS = 25
+MOST_SEARCHED = 1_000_000  # epochs
 TEST_ORDERS = "data.test_orders"
 ORDERS_SHARE = 0.2  # share of the user's minutes that tests in other orders may take
 ORDERS_SECONDS = 60.0  # time that these tests may take in any case
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Work of the runs of a plan, and the pace at which this machine does it."""
+
+    pace: Pace
+    trainings: Sequence[int]  # training videos of each run
+    at_once: int  # runs that train side by side
+    batch: int  # clips of a step
+    videos: int  # videos that each run reads
+    validated: int  # validation videos of each run
+    tested: int  # test videos, summed over runs
+    views: int  # views of a tested video
+    orders: int = 0  # further orders of frames that are tested
+    before: float = 0.0  # seconds of work before the runs
+
+    def seconds(self, epochs: int) -> float:
+        """Return the seconds of all runs, from their start to the end of their tests."""
+        pace = self.pace
+        runs = len(self.trainings)
+        steps = epochs * sum(videos // self.batch for videos in self.trainings)
+        validations = runs * (epochs // interval(epochs)) if self.validated else 0
+
+        # a run tests its test videos and some training videos; these again as single frames, if that takes little time
+        learned = self.views * sum(min(videos, SOME) for videos in self.trainings)
+        views = validations * self.validated + self.views * self.tested + learned
+        other_views = self.views * self.tested * self.orders
+        stages = validations + runs * (2 + self.orders)
+        test_seconds = self.views * self.tested * pace.other_view / runs
+        if self.orders and takes_little(learned * pace.other_view / runs, test_seconds):
+            other_views += learned
+            stages += runs
+
+        of_runs = runs * (pace.start + self.videos * pace.first_read) + steps * pace.step
+        of_runs += views * pace.view + other_views * pace.other_view + stages * pace.stage
+        return self.before + of_runs / runs * math.ceil(runs / self.at_once)
+
+    def epochs(self, seconds: float) -> int:
+        """Return the most epochs that fit into some seconds, 0 if none do."""
+        return bisect_right(range(1, MOST_SEARCHED), seconds, key=self.seconds)
+
+
+def interval(epochs: int) -> int:
+    """Return the epochs from one validation to the next."""
+    return max(1, epochs // VALIDATIONS)
 
 
 def built(
@@ -63,22 +114,15 @@ def built(
     return net
 
 
-def clips_per_second(net: nn.Module, data: Mapping[str, Any], of_features: bool = False) -> float:
-    """Measure the training speed in clips per second: the fastest of a few steps on random clips.
-
-    With ``of_features`` only the classifier of a :class:`~lit_video.network.transformer.VideoTransformer` is timed.
-    """
+def _probe_step(net: nn.Module, data: Mapping[str, Any]) -> float:
+    """Measure the seconds of a step of the probe on a :class:`~lit_video.network.transformer.VideoTransformer`."""
     device = choose_device(None)
     net = net.to(device)
-    clips = _noise(data, data["batch_size"]).to(device)
-    if of_features:
-        with torch.no_grad():
-            features = net.forward_features(clips[:1])  # type: ignore[operator]
-        ones = [1] * (features.ndim - 1)
-        clips = features.repeat(len(clips), *ones)
-
-    fastest = min(seconds(lambda: net(clips).sum().backward(), device) for _ in range(STEPS))
-    return float(data["batch_size"] / fastest)
+    with torch.no_grad():
+        features = net.forward_features(_noise(data, 1).to(device))  # type: ignore[operator]
+    ones = [1] * (features.ndim - 1)
+    clips = features.repeat(data["batch_size"], *ones)
+    return min(seconds(lambda: net(clips).sum().backward(), device) for _ in range(STEPS))
 
 
 def _noise(data: Mapping[str, Any], clips: int) -> torch.Tensor:
@@ -93,7 +137,7 @@ def probed(
     """Put a probe on a frozen backbone: of all tokens if there is time to train it, else of the mean of each frame.
 
     Returns:
-        The start with the probe, the choices that go with it, and the time of a view in the backbone, in seconds.
+        The start with the probe, the choices that go with it, and the seconds of a view in the backbone.
     """
     net = built(start.model, start.settings | {"probe": "attentive"}, start.clips, classes=classes)
     clip = _noise(start.clips, 1)
@@ -102,17 +146,23 @@ def probed(
     views = videos * (1 + RANDOM)
     backbone = f"{views} views go through it once, about {views * once:.0f} s on a CPU"
 
-    available = 60 * minutes * SHARE
-    rate = clips_per_second(net, start.clips | {"batch_size": 8}, of_features=True)
-    needed = PROBE_EPOCHS * training / rate
+    available = 60 * minutes
+    needed = views * once + PROBE_EPOCHS * training * _probe_step(net, start.clips | {"batch_size": 8}) / 8
     probe: Literal["attentive", "frames"] = "attentive"
-    reason = f"{PROBE_EPOCHS} epochs of a probe of all tokens take {needed:.0f} s of {available:.0f}"
+    reason = f"{PROBE_EPOCHS} epochs of a probe of all tokens take {needed:.0f} s of {available:.0f}, with the backbone"
     if needed > available:
         probe = "frames"
         reason += ", so it reads the mean of each frame"
 
     chosen = [Choice("model.freeze", "backbone", backbone), Choice("model.probe", probe, reason)]
     return replace(start, probe=probe), chosen, once
+
+
+def pace_of_probe(net: nn.Module, data: Mapping[str, Any], once: float) -> Pace:
+    """Measure the pace of a run that trains a probe on features; ``once`` are the seconds of a view in the backbone."""
+    step = _probe_step(net, data)
+    view = step / data["batch_size"]
+    return Pace(start=0.0, step=step, first_read=0.0, view=view, other_view=once, stage=0.0)
 
 
 def other_orders(views: int, seconds: float, minutes: float) -> Choice:
@@ -137,19 +187,19 @@ def other_orders(views: int, seconds: float, minutes: float) -> Choice:
     return Choice(TEST_ORDERS, [*ORDERS], f"{tests}, {time}; {head}")
 
 
-def duration_in_words(rate: float, training: int, epochs: int, *, minutes: float) -> str:
+def duration_in_words(effort: Effort, epochs: int, *, minutes: float) -> str:
     """Say how long trainings take, with validation and test, and why if it is longer than the user's minutes."""
-    needed = _minutes(rate, training, epochs)
-    line = f"This takes about {plural(max(1, round(needed)), 'minute')}"
-    if needed < 1.5 * minutes or needed < 1:
+    needed = effort.seconds(epochs) / 60
+    line = f"This takes about {minutes_in_words(needed)}"
+    if needed < 1.15 * minutes or needed < 1:
         return line
     least = f"{epochs} epochs are the fewest that are trained"
     return f"{line}, not the {minutes:g} of --minutes: {least}. Fewer or shorter videos, or a GPU, take less"
 
 
-def _minutes(rate: float, training: int, epochs: int) -> float:
-    """Return the minutes of a training with validation and test; ``training`` is the number of videos per epoch."""
-    return epochs * training / rate / SHARE / 60
+def minutes_in_words(minutes: float) -> str:
+    """Return minutes in words, with a decimal below ten."""
+    return plural(max(0.1, round(minutes, 1)) if minutes < 9.95 else round(minutes), "minute")
 
 
 def steps_needed(start: Start) -> int:
@@ -175,44 +225,41 @@ def epochs_needed(start: Start, training: int, batch: int) -> int:
     return min(most_epochs(start, training, batch), needed)
 
 
-def too_short(rate: float, training: int, needed: int, *, minutes: float) -> str:
+def too_short(effort: Effort, needed: int, *, minutes: float) -> str:
     """Say that the user's minutes are too few to learn much, and how many would do; empty if they are enough.
 
-    ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs; ``needed`` are
-    the :func:`epochs_needed`.
+    ``needed`` are the :func:`epochs_needed`.
     """
-    enough = _minutes(rate, training, needed)
-    if enough <= minutes:
+    enough = effort.seconds(needed) / 60
+    if not needed or enough <= minutes:
         return ""
     rounded = max(1, math.ceil(enough))
     return f"Too short to learn much: this start needs about {needed} epochs, for which give --minutes {rounded}"
 
 
-def length(rate: float, training: int, minutes: float, *, most: int, validates: bool, runs: int = 1) -> list[Choice]:
-    """Choose epochs and validation interval of ``runs`` trainings that share ``minutes``.
-
-    ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs; ``most`` are the
-    :func:`most_epochs`.
-    """
-    fit = int(60 * minutes * SHARE * rate / training)
+def length(effort: Effort, minutes: float, *, most: int) -> list[Choice]:
+    """Choose epochs and validation interval of trainings that share ``minutes``; ``most`` are :func:`most_epochs`."""
+    fit = effort.epochs(60 * minutes)
     epochs = max(FEWEST_EPOCHS, min(most, fit))
-    reason = f"{fit} fit in {plural(minutes, 'minute')} ({plural(runs, 'training')}, {rate:.3g} clips/s)"
+    rate = effort.batch / effort.pace.step
+    trainings = plural(len(effort.trainings), "training")
+    reason = f"{fit} fit in {plural(minutes, 'minute')} ({trainings}, {rate:.3g} clips/s while they train)"
     if epochs > fit:
         reason = f"the minimum; {reason}"
     elif epochs < fit:
         reason = f"the most that is chosen, for more give --trainer.max_epochs N; {reason}"
 
-    interval = epochs
+    every = epochs
     validations = "there are no validation videos"
-    if validates:
-        interval = max(1, epochs // VALIDATIONS)
-        validations = plural(epochs // interval, "validation")
+    if effort.validated:
+        every = interval(epochs)
+        validations = plural(epochs // every, "validation")
     chosen = [
         Choice("trainer.max_epochs", epochs, reason),
-        Choice("trainer.check_val_every_n_epoch", interval, validations),
-        Choice("trainer.gradient_clip_val", 1.0, "as in the tables"),
+        Choice("trainer.check_val_every_n_epoch", every, validations),
+        Choice("trainer.gradient_clip_val", GRADIENT_CLIP, "as in the tables"),
     ]
-    if validates:
+    if effort.validated:
         chosen.append(_checkpoint())
     return chosen
 

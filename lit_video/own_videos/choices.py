@@ -83,9 +83,13 @@ class Machine:
         """Kind of processor that trains."""
         return "GPU" if self.gpu else "CPU"
 
+    def side_by_side(self, runs: int) -> int:
+        """Return how many of ``runs`` runs train at once: on a CPU one per core, on a GPU one after the other."""
+        return 1 if self.gpu else min(runs, self.cores)
+
     def shared(self, runs: int) -> "Machine":
-        """Return the share of one of ``runs`` runs: on a CPU they train side by side, on a GPU one after the other."""
-        parts = 1 if self.gpu else min(runs, self.cores)
+        """Return the share of one of ``runs`` runs."""
+        parts = self.side_by_side(runs)
         return replace(self, memory=self.memory / parts, cores=self.cores // parts)
 
 

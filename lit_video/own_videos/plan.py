@@ -2,22 +2,28 @@
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
 from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
+from lit_video.engine.step_times import Pace
 from lit_video.errors import UserError
 from lit_video.own_videos import choices, dividing, groups
+from lit_video.own_videos.budget import GRADIENT_CLIP
 from lit_video.own_videos.choices import STILLS, Choice, nested
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, splits_of
 from lit_video.own_videos.limits import limits
 from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.sizing import Chosen, Workload, choose_settings
 from lit_video.own_videos.starts import SCRATCH, Start
+from lit_video.utils.files import write_table
 from lit_video.utils.text import case_twins, counted, plural, printable
 from lit_video.video.content import copies
 from lit_video.video.decoding import decode
@@ -36,6 +42,7 @@ class PlanOptions:
     """Options of a plan."""
 
     place: Path  # folder or table of the videos
+    rehearse: Callable[..., Pace]  # :func:`lit_video.training.rehearsal.rehearse`
     folder: Path  # folder of the experiment, which gets the manifest and the features of a frozen backbone
     schemes: TableRows  # rows by name; empty for one row, the model of ``start``
     start: Start = SCRATCH  # weights to start from
@@ -76,14 +83,11 @@ class Division:
         return Counter(splits_of(self.videos))
 
     @property
-    def runs(self) -> int:
-        """Number of trainings; in cross-validation one for each fold, and one on all videos."""
-        return len(self.counts) + 1 if self.is_folded else 1
-
-    @property
-    def training(self) -> int:
-        """Number of training videos of a run; in cross-validation, of the run with the fewest."""
-        return len(self.videos) - max(self.counts.values()) if self.is_folded else self.counts["train"]
+    def trainings(self) -> list[int]:
+        """Number of training videos of each run; in cross-validation of each fold's, and of one on all videos."""
+        if not self.is_folded:
+            return [self.counts["train"]]
+        return [len(self.videos), *(len(self.videos) - count for count in self.counts.values())]
 
     @property
     def tested(self) -> int:
@@ -91,12 +95,6 @@ class Division:
         if self.is_folded:
             return len(self.videos)
         return self.counts["test"] or self.counts["val"]
-
-    @property
-    def epoch(self) -> int:
-        """Number of videos per epoch, summed over runs."""
-        # in cross-validation, each video trains the models of all folds but its own, and the model of all videos
-        return len(self.counts) * len(self.videos) if self.is_folded else self.counts["train"]
 
 
 @dataclass(frozen=True)
@@ -113,6 +111,7 @@ class Plan:
     chosen: Sequence[Choice]  # every setting with its reason
     notes: Sequence[str]  # lines on the videos, and on their division
     duration: str  # how long the trainings take, in words
+    seconds: float  # duration of the trainings
 
 
 def plan(own: OwnVideos, options: PlanOptions) -> Plan:
@@ -147,6 +146,7 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
         chosen=chosen.choices,
         notes=notes,
         duration=chosen.duration,
+        seconds=chosen.seconds,
     )
 
 
@@ -231,16 +231,47 @@ def _task(inspected: Inspected, divided: Division, options: PlanOptions) -> Work
         facts=inspected.facts,
         classes=OwnVideos(divided.videos, "", inspected.root).class_names,
         pixels=_pixels(inspected.root, divided.videos),
-        training=divided.training,
-        epoch=divided.epoch,
+        trainings=divided.trainings,
+        validated=0 if divided.is_folded else divided.counts["val"],
         tested=divided.tested,
-        runs=divided.runs,
-        is_validated=divided.counts["val"] > 0,
         rows=options.schemes,
         minutes=options.minutes,
         frozen=options.frozen,
         features=options.folder.resolve() / "features",
+        rehearse=partial(_rehearsed, inspected.root.resolve(), divided, options),
     )
+
+
+def _rehearsed(
+    root: Path,
+    divided: Division,
+    options: PlanOptions,
+    groups: Mapping[str, Mapping[str, Any]],
+    row: Mapping[str, Any],
+    at_once: int,
+) -> Pace:
+    """Rehearse a row with settings by group on a few of the videos, two batches of them."""
+    few = few_of_every_class(divided.videos, 2 * groups["data"]["batch_size"])
+    with TemporaryDirectory() as folder:
+        table = Path(folder) / "videos.csv"
+        write_table(table, [["path", "label"], *([video.path, video.label] for video in few)])
+        trainer = {"accelerator": "auto", "devices": 1, "gradient_clip_val": GRADIENT_CLIP}
+        data = {"root": str(root), "train": str(table), "columns": ["path", "label"]}
+        settings = {
+            "trainer": {**trainer, **groups["trainer"]},
+            "data": {"class_path": "VideoCSV", "init_args": {**data, **groups["data"]}},
+            "model": {"class_path": options.start.model, "init_args": dict(groups["model"])},
+        }
+        is_alone = not divided.is_folded and len(options.schemes) <= 1
+        return options.rehearse(settings, row.get("set", {}), at_once=at_once, alone=is_alone)
+
+
+def few_of_every_class(videos: Sequence[OwnVideo], count: int) -> list[OwnVideo]:
+    """Return at most ``count`` videos: the first of each class, then some at equal distances."""
+    first_of_class = {video.label: video for video in reversed(videos)}
+    spread = [videos[number * len(videos) // count] for number in range(count)]
+    by_path = {video.path: video for video in (*first_of_class.values(), *spread, *videos)}
+    return [*by_path.values()][:count]
 
 
 def _pixels(root: Path, videos: Sequence[OwnVideo]) -> tuple[float, float] | None:

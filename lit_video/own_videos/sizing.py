@@ -1,22 +1,26 @@
 """Settings of a training that fits the user's minutes: the largest clips with which enough epochs fit."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from lit_video.datamodules.features import RANDOM
 from lit_video.datamodules.probe import VideoInfo
+from lit_video.engine.step_times import Pace
 from lit_video.own_videos import choices
 from lit_video.own_videos.budget import (
     ENOUGH,
     FEWEST_EPOCHS,
+    Effort,
     built,
-    clips_per_second,
     duration_in_words,
     epochs_needed,
     length,
     most_epochs,
     other_orders,
+    pace_of_probe,
     probed,
     too_short,
 )
@@ -39,15 +43,30 @@ class Workload:
     facts: Sequence[VideoInfo]  # facts of every video
     classes: Sequence[str]
     pixels: tuple[float, float] | None  # mean and deviation of the training videos' pixels, 0 to 1
-    training: int  # training videos of a run
-    epoch: int  # videos per epoch, summed over runs
+    trainings: Sequence[int]  # training videos of each of the runs, which share the time
+    validated: int  # validation videos of each run
     tested: int  # test videos, summed over runs
-    runs: int  # trainings that share the time
-    is_validated: bool
     rows: TableRows  # schemes to compare; empty for the single row that belongs to the starting weights
     minutes: float | None
     frozen: str | None  # yes or no: freeze the backbone; None for the machine's default
     features: Path  # folder of the features of a frozen backbone
+    # trains a row with settings by group (trainer, data, model) on some of the videos, with so many runs at once
+    rehearse: Callable[[Mapping[str, Any], Mapping[str, Any], int], Pace]
+
+    @property
+    def training(self) -> int:
+        """Number of training videos of the run with the fewest."""
+        return min(self.trainings)
+
+    @property
+    def epoch(self) -> int:
+        """Number of videos per epoch, summed over runs."""
+        return sum(self.trainings)
+
+    @property
+    def runs(self) -> int:
+        """Number of trainings that share the time."""
+        return len(self.trainings)
 
     @property
     def decoded(self) -> float:
@@ -64,6 +83,7 @@ class Chosen:
     choices: Sequence[Choice]
     rows: TableRows
     duration: str
+    seconds: float  # duration of the trainings
 
 
 @dataclass(frozen=True)
@@ -72,7 +92,7 @@ class _Candidate:
 
     settings: list[Choice]
     lengths: list[Choice]
-    clips_per_second: float
+    effort: Effort
 
     @property
     def epochs(self) -> int:
@@ -88,7 +108,9 @@ class _Choosing:
     machine: Machine
     rows: TableRows
     minutes: float
+    at_once: int  # runs that train side by side
     frozen: list[Choice]  # choices for a frozen backbone
+    once: float | None  # seconds of a view in the frozen backbone; None if all layers are trained
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
@@ -109,20 +131,38 @@ class _Choosing:
             size=size,
         )
         settings += self.frozen
-        rate = self._speed(settings)
-        most = most_epochs(self.start, task.training, nested(settings)["data"]["batch_size"])
-        lengths = length(rate, task.epoch, self.minutes, most=most, validates=task.is_validated, runs=task.runs)
-        return _Candidate(settings, lengths, rate)
+        effort, orders = self._effort(settings)
+        most = most_epochs(self.start, task.training, effort.batch)
+        return _Candidate([*settings, orders], length(effort, self.minutes, most=most), effort)
 
-    def _speed(self, settings: Sequence[Choice]) -> float:
-        """Return the speed of the slowest row in clips per second."""
+    def _effort(self, settings: Sequence[Choice]) -> tuple[Effort, Choice]:
+        """Return what the runs of the slowest row do, and the choice of the further orders of frames in the test."""
+        task = self.task
+        data = nested(settings)["data"]
+        pace = max((self._pace(settings, row) for row in self.rows.values()), key=lambda pace: pace.step)
+        views = data["test_clips"] * data["test_crops"]
+        orders = other_orders(task.tested * views, pace.other_view, self.minutes)
+        effort = Effort(
+            pace=pace,
+            trainings=task.trainings,
+            at_once=self.at_once,
+            batch=data["batch_size"],
+            videos=len(task.facts),
+            validated=task.validated,
+            tested=task.tested,
+            views=views,
+            orders=len(orders.value),
+            before=0.0 if self.once is None else len(task.facts) * (1 + RANDOM) * self.once,
+        )
+        return effort, orders
+
+    def _pace(self, settings: Sequence[Choice], row: Mapping[str, Any]) -> Pace:
+        """Measure the pace of a row: of real steps, or of its probe alone if the backbone is frozen."""
         groups = nested(settings)
-        model, data = groups["model"], groups["data"]
-        rates = []
-        for row in self.rows.values():
-            net = built(self.start.model, model, data, classes=len(self.task.classes), row=row)
-            rates.append(clips_per_second(net, data, "features" in data))
-        return min(rates)
+        if self.once is None:
+            return self.task.rehearse(groups, row, self.at_once)
+        net = built(self.start.model, groups["model"], groups["data"], classes=len(self.task.classes), row=row)
+        return pace_of_probe(net, groups["data"], self.once)
 
     def largest(self, smallest: _Candidate) -> _Candidate:
         """Return the largest clips with which at least ``ENOUGH`` epochs fit; the smallest clips if none do."""
@@ -140,10 +180,20 @@ def choose_settings(task: Workload, start: Start) -> Chosen:
 
     If weights that nobody asked for leave too few epochs, the models start from scratch instead.
     """
-    machine = Machine.here().shared(task.runs)
+    here = Machine.here()
+    machine = here.shared(task.runs)
     minutes = task.minutes or MINUTES_OF_DEVICE[machine.kind]
-    start, frozen, seconds = _frozen(task, start, machine, minutes=minutes)
-    choosing = _Choosing(task, start, machine, task.rows or start.rows, minutes, frozen)
+    start, frozen, once = _frozen(task, start, machine, minutes=minutes)
+    choosing = _Choosing(
+        task=task,
+        start=start,
+        machine=machine,
+        rows=task.rows or start.rows,
+        minutes=minutes,
+        at_once=here.side_by_side(task.runs),
+        frozen=frozen,
+        once=once,
+    )
 
     smallest = choosing.candidate(choosing.sizes[0])
     if start.sides and not start.is_named and smallest.epochs <= FEWEST_EPOCHS:
@@ -152,35 +202,19 @@ def choose_settings(task: Workload, start: Start) -> Chosen:
         why = f"in {plural(minutes, 'minute')} too few epochs fit, {clips}"
         _logger.info(f"{start.weights}: {why}. All schemes start from scratch. More time: --minutes N")
         start = SCRATCH
-        choosing = _Choosing(task, start, machine, choosing.rows, minutes, frozen)
+        choosing = replace(choosing, start=start)
         smallest = choosing.candidate(choosing.sizes[0])
 
     best = choosing.largest(smallest)
     settings = best.settings
     if not start.weights and best.epochs < ENOUGH:
         settings = choices.crop_less(settings)
-    lasts = duration_in_words(best.clips_per_second, task.epoch, best.epochs, minutes=minutes)
-    batch = nested(settings)["data"]["batch_size"]
-    needed = epochs_needed(start, task.training, batch)
-    short = too_short(best.clips_per_second, task.epoch, needed, minutes=minutes)
+    lasts = duration_in_words(best.effort, best.epochs, minutes=minutes)
+    needed = epochs_needed(start, task.training, best.effort.batch)
+    short = too_short(best.effort, needed, minutes=minutes)
     if short:
         lasts = f"{lasts}. {short}"
-    orders = _other_orders(task, settings, seconds or 1 / best.clips_per_second, minutes=minutes)
-    return Chosen([*settings, *best.lengths, orders], choosing.rows, lasts)
-
-
-def _other_orders(task: Workload, settings: Sequence[Choice], seconds: float, *, minutes: float) -> Choice:
-    """Choose whether to test with the frames in other orders too, by the time that these tests take.
-
-    Args:
-        task: the videos.
-        settings: choices so far, with the number of views.
-        seconds: time of a view, or of a training clip as an upper bound.
-        minutes: time of the trainings.
-    """
-    data = nested(settings)["data"]
-    views = task.tested * data["test_clips"] * data["test_crops"]
-    return other_orders(views, seconds, minutes)
+    return Chosen([*settings, *best.lengths], choosing.rows, lasts, best.effort.seconds(best.epochs))
 
 
 def _frozen(

@@ -10,15 +10,12 @@ from numpy.typing import NDArray
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.records import Records
 from lit_video.datamodules.split_test import SplitTest, tests_of_splits
-from lit_video.engine.frame_features import FrameFeatures, VideoFeatures
+from lit_video.engine.frame_features import FrameFeatures, VideoFeatures, takes_little
 from lit_video.modules import VideoClassifier
 from lit_video.probes.linear import head_scores
 from lit_video.runs.predictions import Draws, Predictions
 from lit_video.utils.classes import by_task
 from lit_video.utils.text import plural
-
-LEAST_SECONDS = 60.0  # time that a head may take however short the tests are
-MOST_TESTS = 6  # more time than so many tests of one repeated frame is long: twice that of three orders
 
 _logger = logging.getLogger(__name__)
 
@@ -63,7 +60,7 @@ def frame_head(
 def _is_short(trainer: Trainer, tested: VideoFeatures, count: int) -> bool:
     """Return whether the features of so many training videos take little time; say so if not."""
     seconds = count * tested.seconds / len(tested.video)
-    is_short = seconds <= max(LEAST_SECONDS, MOST_TESTS * tested.seconds)
+    is_short = takes_little(seconds, tested.seconds)
     agreed: bool = trainer.strategy.broadcast(is_short)  # processes measure different times
     if not agreed:
         videos = plural(count, "training video")

@@ -40,13 +40,14 @@ def choose_device(name: str | None) -> torch.device:
 
 
 def device_name(device: torch.device | str) -> str:
-    """Return the name of a GPU or of the processor."""
+    """Return the name of a GPU, or of the processor with its threads and the instructions that PyTorch uses there."""
     if torch.device(device).type == "cuda":
         return torch.cuda.get_device_name(device)
     with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:  # Linux
         for line in lines:
             if line.startswith("model name"):
-                return f"{line.partition(': ')[2].strip()}, {torch.get_num_threads()} threads"
+                name = line.partition(": ")[2].strip()
+                return f"{name}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
     return platform.processor()
 
 

@@ -15,7 +15,8 @@ def avoid_amx(cpuinfo: Path = Path("/proc/cpuinfo")) -> None:
     """Limit oneDNN to AVX-512 on virtual machines with AMX, unless ``ONEDNN_MAX_CPU_ISA`` is set.
 
     Some of these machines announce AMX without a tile layout (CPUID leaf 1DH is all zero). The first bfloat16 product
-    (Muon) then ends the process with SIGILL (github.com/uxlfoundation/oneDNN, issue 5689). Python cannot read the leaf.
+    (``trainer.precision: bf16-mixed``) then ends the process with SIGILL (github.com/uxlfoundation/oneDNN, issue 5689).
+    Python cannot read the leaf.
     Delete this function when PyTorch's oneDNN checks the leaf (pull request 5801).
     """
     try:

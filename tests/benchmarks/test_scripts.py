@@ -3,12 +3,13 @@
 import json
 from dataclasses import replace
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from benchmarks import clip_decoders, data, harness, models, transfer
+from benchmarks import clip_decoders, data, harness, minutes, models, transfer
 from benchmarks.long import exponents
 from benchmarks.sample_videos import KINDS, encode
 from lit_video.datamodules import drawing
@@ -89,6 +90,36 @@ def videos(tmp_path_factory):
     folder = tmp_path_factory.mktemp("videos")
     encode(folder / "0.mp4", replace(KINDS[0], width=96, height=72, num_frames=40), 0)
     return folder
+
+
+def test_a_step_is_timed_by_part_for_each_form_of_muon(measured, table, tmp_path):
+    path, rewrite = table
+    data = f"data.root: {tmp_path}, data.pairs: [4, 1, 1], data.batch_size: 4, data.num_workers: 0"
+    model = "model.size: {embed_dim: 16, depth: 2, num_heads: 2}, model.optimization: {optimizer: muon}"
+    rewrite("set: {model.ta_layers: 0}", f"set: {{model.ta_layers: 0, {data}, {model}}}")
+    flags = ["--rows", "first", "--steps", "2", "--warm", "1", "--repeats", "1", "--device", "cpu"]
+    rows = measured("step", str(path), *flags)["rows"]
+    assert [row["optimizer"] for row in rows] == ["timm's, bfloat16", "timm's, float32", "stacked"]
+    for row in rows:
+        assert min(row[f"{part}_ms"] for part in ("data", "forward_backward", "optimizer")) > 0
+        assert row["whole_ms"] >= row["forward_backward_ms"]
+
+
+def test_promised_and_used_minutes_stand_side_by_side(measured, monkeypatch, tmp_path, capsys):
+    def in_this_process(command, **_):
+        monkeypatch.setattr("sys.argv", command[2:])
+        return minutes.main()
+
+    def finetune(table, *, minutes, **_):
+        assert "path,label" in table.read_text() and minutes == 3.0
+        return SimpleNamespace(planned_seconds=180.0, seconds=198.0)
+
+    monkeypatch.setattr(minutes.subprocess, "run", in_this_process)
+    monkeypatch.setattr(minutes, "table_of_videos", lambda *_, file, **named: file.write_text("path,label"))
+    monkeypatch.setattr(minutes.lit_video, "finetune", finetune)
+    rows = measured("minutes", "--videos", str(tmp_path), "--sets", "avletters", "--minutes", "3")["rows"]
+    assert rows == [{"name": "avletters", "promised": 180.0, "used": 198.0}]
+    assert "1.10" in capsys.readouterr().out
 
 
 def test_libraries_and_presets(videos, measured):

@@ -128,7 +128,7 @@ def test_what_is_found_and_chosen_is_said_before_training(tuned):
     assert "With 30 test videos, two models that differ by less than 25 points" in tuned.said
     assert "clips: each shows a whole video; videos last 1.0 to 1.0 s" in tuned.said
     assert "6 trainings, " in tuned.said
-    assert "This takes about" in tuned.said
+    assert "This takes about" in tuned.said and "This took" in tuned.said
 
 
 def test_the_output_names_no_fold_and_no_column_that_is_not_used(tuned):

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from lit_video.datamodules.probe import VideoInfo
+from lit_video.engine.step_times import Pace
 from lit_video.own_videos.budget import (
+    Effort,
     duration_in_words,
     epochs_needed,
     length,
@@ -150,12 +152,50 @@ def test_the_sizes_to_choose_from_are_what_the_videos_have(videos, training, mac
         assert less == (None if start.weights or size[1] in (32, 112) else short_side)
 
 
+def effort(rate, training, *, validated=0, runs=1, **facts):
+    """Return the effort of runs that only make steps of a clip, ``rate`` in a second, unless facts add more."""
+    times = {"start": 0.0, "first_read": 0.0, "view": 0.0, "other_view": 0.0, "stage": 0.0}
+    pace = Pace(step=1 / rate, **times | {key: facts.pop(key) for key in times if key in facts})
+    plain = {"at_once": 1, "batch": 1, "videos": 0, "tested": 0, "views": 1}
+    return Effort(pace=pace, trainings=[training // runs] * runs, validated=validated, **plain | facts)
+
+
 @pytest.mark.parametrize(
-    ("rate", "minutes", "said"), [(1, 1, "24 minutes, not the 1"), (10, 2, "2 minutes"), (1e5, 0.1, "1 minute")]
+    ("rate", "minutes", "said"), [(1, 1, "17 minutes, not the 1"), (10, 2, "1.7 minutes"), (1e5, 0.1, "0.1 minutes")]
 )
 def test_the_time_that_training_takes_is_said_before_it_starts(rate, minutes, said):
-    line = duration_in_words(rate, 100, 10, minutes=minutes)
+    line = duration_in_words(effort(rate, 100), 10, minutes=minutes)
     assert line.startswith(f"This takes about {said}") and ("--minutes" in line) == ("not" in said)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({}, 40),  # ten epochs of 40 clips, ten in a second
+        ({"batch": 16}, 2),  # a last batch that is not full is left out
+        ({"start": 3.0}, 43),
+        ({"videos": 60, "first_read": 0.5}, 70),
+        ({"before": 7.0}, 47),
+        ({"validated": 5, "view": 0.1}, 40 + 10 * 5 * 0.1 + 40 * 0.1),  # a validation an epoch, and the training videos
+        ({"tested": 8, "view": 0.5, "views": 2}, 40 + (8 + 40) * 2 * 0.5),
+        ({"tested": 8, "orders": 3, "other_view": 0.5}, 40 + (3 * 8 + 40) * 0.5),  # and the head on single frames
+        ({"tested": 8, "orders": 3, "other_view": 2.0}, 40 + 3 * 8 * 2 + 40 * 2),
+        ({"tested": 8, "orders": 3, "other_view": 2.0, "training": 200}, 200 + 3 * 8 * 2),  # a head that takes too long
+        ({"stage": 1.0}, 42),  # the test, and that of the training videos
+        ({"runs": 4, "start": 5.0}, 60),
+        ({"runs": 4, "start": 5.0, "at_once": 3}, 30),  # two rounds of runs
+    ],
+)
+def test_a_plan_counts_all_that_its_runs_do(facts, expected):
+    assert effort(10, facts.pop("training", 40), **facts).seconds(10) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seconds", [1.0, 100.0, 3600.0])
+def test_the_most_epochs_fit_into_the_time_and_one_more_does_not(seconds):
+    work = effort(100, 400, validated=80, view=0.004, start=5.0)
+    most = work.epochs(seconds)
+    assert work.seconds(most) <= seconds or most == 0
+    assert work.seconds(most + 1) > seconds
 
 
 @pytest.mark.parametrize(
@@ -170,21 +210,21 @@ def test_the_tests_in_other_orders_are_left_out_if_they_take_long(views, seconds
 
 
 def test_epochs_follow_from_speed_and_time():
-    for rate, training, epochs, every in ((100, 420, 100, 4), (1000, 50, 200, 8), (5, 1000, 10, 1)):
-        chosen = nested(length(rate, training, 10.0, most=200, validates=True))["trainer"]
+    for rate, training, epochs, every in ((70, 420, 100, 4), (1000, 50, 200, 8), (5, 1000, 10, 1)):
+        chosen = nested(length(effort(rate, training, validated=1), 10.0, most=200))["trainer"]
         assert (chosen["max_epochs"], chosen["check_val_every_n_epoch"]) == (epochs, every)
         assert [one["class_path"] for one in chosen["callbacks"]] == ["ModelCheckpoint"], "the schedule is not cut"
 
 
-@pytest.mark.parametrize(("minutes", "epochs"), [(0.01, 10), (1.0, 42), (10.0, 200)])
+@pytest.mark.parametrize(("minutes", "epochs"), [(0.01, 10), (1.0, 50), (10.0, 200)])
 def test_the_reason_for_the_epochs_adds_up_and_nothing_chooses_without_validation(minutes, epochs):
     """Divide clips in the given time by clips per epoch; the reason names a bound that was met."""
-    chosen = length(100, 100, minutes, most=200, validates=False, runs=6)
+    chosen = length(effort(100, 120, runs=6), minutes, most=200)
     reason = chosen[0].reason
     assert chosen[0].value == epochs and "callbacks" not in nested(chosen)["trainer"]
     assert "6 trainings, 100 clips/s" in reason
     assert ("the minimum" in reason, "the most" in reason) == (epochs == 10, epochs == 200)
-    assert f"{int(42 * minutes)} fit in " in reason
+    assert f"{int(50 * minutes)} fit in " in reason
 
 
 @pytest.mark.parametrize(
@@ -197,12 +237,12 @@ def test_needed_epochs_have_the_needed_steps_but_are_no_more_than_ever_chosen(st
 
 
 def test_too_few_minutes_are_said_with_those_that_would_do():
-    # 24 epochs of 320 videos take 7,680 s at a clip a second, and a share of the time is for other work
-    assert "about 24 epochs" in too_short(1.0, 320, 24, minutes=10.0)
-    assert too_short(1.0, 320, 24, minutes=10.0).endswith("--minutes 183")
-    assert too_short(1.0, 320, 24, minutes=183.0) == ""
-    assert "about 200 epochs" in too_short(0.01, 320, 200, minutes=10.0)
-    assert too_short(1.0, 320, 0, minutes=0.001) == ""  # not known
+    work = effort(1.0, 320)  # 24 epochs take 7,680 s
+    assert "about 24 epochs" in too_short(work, 24, minutes=10.0)
+    assert too_short(work, 24, minutes=10.0).endswith("--minutes 128")
+    assert too_short(work, 24, minutes=128.0) == ""
+    assert "about 200 epochs" in too_short(effort(0.01, 320), 200, minutes=10.0)
+    assert too_short(work, 0, minutes=0.001) == ""  # not known
 
 
 def test_weights_need_fewer_steps_than_a_training_from_scratch():

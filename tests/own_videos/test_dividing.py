@@ -11,6 +11,7 @@ from lit_video.own_videos.dividing import assign_splits, fold_names, folds, held
 from lit_video.own_videos.finding import OwnVideo
 from lit_video.own_videos.groups import find_groups
 from lit_video.own_videos.limits import limits
+from lit_video.own_videos.plan import few_of_every_class
 
 
 def named(names):
@@ -281,3 +282,11 @@ def test_what_a_test_cannot_decide_is_said_first():
     assert lines[1] == "Baseline: always answering 'a' gives 50 %."
     lines = limits([video for video in videos if (video.split, video.label) != ("val", "b")])
     assert "No video of b to choose the checkpoint: too few videos, or too few recordings." in lines
+
+
+def test_the_few_videos_of_a_rehearsal_have_every_class_and_as_many_videos_as_there_are_places():
+    videos = named([*(("walk", number) for number in range(500)), ("sit", 0), ("stand", 0)])
+    few = few_of_every_class(videos, 8)
+    assert len({video.path for video in few}) == len(few) == 8
+    assert {video.label for video in few} == {"walk", "sit", "stand"}
+    assert few_of_every_class(videos[:5], 8) == videos[:5]

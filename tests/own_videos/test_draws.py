@@ -51,6 +51,7 @@ def planned(folder, output, *, group=None, folds=False):
         chosen=(),
         notes=divided.notes,
         duration="",
+        seconds=0.0,
     )
     write_experiment(plan, output / "clips.yaml", Asked(), command=[])
     return {"data": read_yaml(output / "clips.yaml")["data"]}

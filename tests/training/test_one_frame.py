@@ -7,10 +7,10 @@ from lightning import Trainer
 
 from lit_video.datamodules import VideoCSV
 from lit_video.datamodules.drawing import encode
+from lit_video.engine import frame_features
 from lit_video.engine.frame_features import FrameFeatures
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
-from lit_video.training import one_frame
 from lit_video.training.one_frame import frame_head
 from tests.checkpoints import QUIET
 
@@ -93,8 +93,8 @@ def test_labels_of_test_videos_change_nothing_but_what_is_right(colours, tmp_pat
 
 
 def test_a_head_that_would_take_long_is_left_out_with_a_line(colours, monkeypatch, capsys):
-    monkeypatch.setattr(one_frame, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(one_frame, "MOST_TESTS", 1)
+    monkeypatch.setattr(frame_features, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(frame_features, "MOST_TESTS", 1)
     head, features, *_ = with_head(colours)
     assert head is None and "train" not in features.of_split
     assert "24 training videos" in capsys.readouterr().out
