@@ -104,8 +104,8 @@ EMBEDDED = [
     ("S2 S3", "ablation_ta", "ta3", TA),
     ("S2 S3", "ablation_summary", "both", TA),
     ("S2 S3", "skills", "ta", TA),
-    ("S13", "vivit_models", "model3", {"model.zero_temporal": True}),
-    ("S13", "vivit_order", "time_first_image", {"model.zero_temporal": False}),
+    ("S13", "vivit_models", "model3", {"model.zero_temporal": False}),
+    ("S13", "vivit_order", "time_first", {"model.zero_temporal": True}),
     *(("S2", table, "xvit1", {"model.ta_attention": "self"}) for table in ("utd_mhad", "avletters", "room_actions")),
 ]
 
