@@ -11,13 +11,12 @@ import av
 import numpy as np
 
 from lit_video.datamodules.probe import VideoInfo, stamp
-from lit_video.utils.parallel import joined_threads, with_progress
-from lit_video.utils.processes import usable_cores
+from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import DecodeError, Frames, FrameTable, decode, frame_table
 
 # most bytes of a file: a start reads it and its digest in about a second per GB, and larger ones would fill disks
 MOST_STORED = 2**32
-VIDEOS_AT_ONCE = 32  # videos that a thread decodes at a time
+VIDEOS_AT_ONCE = 32  # videos that a process decodes at a time
 
 
 @dataclass(frozen=True)
@@ -77,23 +76,26 @@ def read_pixels(file: Path, expected: str) -> Frames | None:
 def decoded(paths: Sequence[Path]) -> Frames | None:
     """Decode whole videos: ``(videos, frames, height, width, 3)``; ``None`` if one is damaged or of another length.
 
-    Threads on all usable cores decode: PyAV lets go of Python's lock.
+    Processes on all usable cores decode; threads cannot, since a decoder listens to FFmpeg's log of its process.
     """
+    title = f"Decoding {len(paths)} videos, once for all runs"
     try:
         table = frame_table(paths[0])
-        pixels = np.empty((len(paths), table.count, table.height, table.width, 3), np.uint8)
+    except DecodeError:
+        return None
+    pixels = np.empty((len(paths), table.count, table.height, table.width, 3), np.uint8)
+    for number, video in enumerate(in_parallel(_whole, paths, title, chunk=VIDEOS_AT_ONCE)):
+        if video is None or video[0] != table:
+            return None
+        pixels[number] = video[1]
+    return pixels
 
-        def fits(number: int) -> bool:
-            path = paths[number]
-            if frame_table(path) != table:
-                return False
-            pixels[number] = decode(path, range(table.count))
-            return True
 
-        title = f"Decoding {len(paths)} videos, once for all runs"
-        with joined_threads(usable_cores()) as pool:
-            read = pool.imap(fits, range(len(paths)), chunksize=VIDEOS_AT_ONCE)
-            return pixels if all(with_progress(read, len(paths), title)) else None
+def _whole(path: Path) -> tuple[FrameTable, Frames] | None:
+    """Return a video's table and all its frames; ``None`` if it is damaged."""
+    try:
+        table = frame_table(path)
+        return table, decode(path, range(table.count))
     except DecodeError:
         return None
 

@@ -69,8 +69,8 @@ class TemporalSkills(VideoDataModule):
                      one, or the other way round
     count     when   a point flashes once, twice, three times, or the      how often it flashes, and when
                      other way round
-    occlusion when   a bright and a dark shape pass, each behind a wall    when each was hidden; places and ways of
-                     that looks like the background                        moving do not help
+    occlusion when   a bright and a dark shape pass, each behind an        when each was hidden; places and ways of
+                     invisible wall of its own                             moving do not help
     ========= ====== ===================================================== ============================================
 
     *Change* is told by neighbouring states, *when* by which event came first. Two neighbouring frames at a known time
@@ -441,7 +441,7 @@ class TemporalSkills(VideoDataModule):
 
     def _draw(self, pairs: Sequence["DrawnPair"]) -> None:
         """Draw pairs of videos on all usable cores, and record their digests in the order of the pairs."""
-        for half_file in self.root.glob("*/*/*.part*"):  # of a process that was stopped
+        for half_file in self.root.glob("*/*/*.part*"):  # a stopped process leaves them
             half_file.unlink()
 
         work = partial(_drawn, num_frames=self.length, side=self.side, frames_per_step=self.frames_per_step)

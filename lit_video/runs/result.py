@@ -70,7 +70,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     steps_shown: float | None = None  # share of a video's steps that one clip of the test shows
     needed_reach: int | None = None  # distance of the frames that a model must compare to solve the task
     sum_ceilings: Mapping[str, float] | None = None  # highest direction that a sum over frames can reach, by skill
-    two_frames_ceilings: Mapping[str, float] | None = None  # the same from two neighbouring frames at a known time
+    two_frames_ceilings: Mapping[str, float] | None = None  # highest of two neighbouring frames
 
     # the test
     metrics: Mapping[str, float]  # by name: test/video_top1

@@ -22,7 +22,7 @@ REACH = (
 # accuracies without comparing frames; test_circle_of_time.py shows that both are exact
 FLOORS = "; blind models and one frame at a known time: 50"
 BOUND = "bound of any sum over frames"
-TWO_FRAMES = "best of two neighbouring frames"
+NEIGHBOURS = "best of two neighbouring frames"
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class GroupAccuracies:
         for row, _ in self.rows:
             pairs |= row.two_frames_ceilings or {}
             sums |= row.sum_ceilings or {}
-        found = (
-            FloorRow(TWO_FRAMES, "1", [pairs.get(name) for name in self.names]),
+        floors = (
+            FloorRow(NEIGHBOURS, "1", [pairs.get(name) for name in self.names]),
             FloorRow(BOUND, "0", [sums.get(name) for name in self.names]),
         )
-        return [floor for floor in found if any(value is not None for value in floor.accuracies)]
+        return [floor for floor in floors if any(value is not None for value in floor.accuracies)]
 
 
 def render(summary: TableSummary, form: Literal["text", "json", "markdown"], pairs: bool = False) -> str:

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.films import find_skill
 from lit_video.datamodules.floors import all_rolls, as_word, share_in_reach, sum_ceiling, two_frames_ceiling
+from lit_video.utils.yaml_files import read_yaml
+from tests.conftest import ROOT
 
 
 def words(name, steps):
@@ -93,3 +96,14 @@ def test_events_are_within_reach_as_often_as_in_the_films(apart, steps):
 def test_the_solver_prints_nothing(name, steps, bound, capfd):
     assert sum_ceiling(find_skill(name), steps) == bound
     assert capfd.readouterr().out == ""
+
+
+def test_the_page_of_the_skills_has_their_floors():
+    scale = read_yaml(ROOT / "experiments/scale/profile.yaml")["data"]["init_args"]
+    data = TemporalSkills(skills=tuple(scale["skills"]), num_frames=scale["num_frames"])
+    two_frames, sums = data.two_frames_ceilings(), data.sum_ceilings()
+    rows = []
+    for name, skill in data.skills.items():
+        bound = f"{sums[name]:.1f}" if name in sums else "-"
+        rows.append(f"| {name} | {skill.kind} | {two_frames[name]:.1f} | {bound} |")
+    assert "\n".join(rows) in (ROOT / "docs/skills.md").read_text(encoding="utf-8")
