@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
-from lit_video.training.command_line import recorded_command
+from lit_video.training.command_line import recorded_command, without_folder
 from lit_video.utils.environment import choose_device, commit, device_name, seconds, versions
 from lit_video.utils.files import write_atomically
 from lit_video.utils.startup import avoid_amx
@@ -130,7 +130,8 @@ class Measurement:
         self.arguments = arguments
         settings = {key: value for key, value in vars(arguments).items() if key not in ("device", "output")}
         facts = provenance(recorded_command(sys.argv[1:], f"python -m benchmarks.{script}"), self.device, *others)
-        self.result: Result = facts | json.loads(json.dumps(settings, default=str)) | {"rounds": 0, "rows": []}
+        recorded = json.loads(json.dumps(settings, default=lambda value: without_folder(str(value))))
+        self.result: Result = facts | recorded | {"rounds": 0, "rows": []}
         self.actions: dict[str, Actions] = {}
 
     @property

@@ -8,10 +8,11 @@ from pathlib import Path
 
 def recorded_command(arguments: Sequence[str], program: str = "lit_video") -> str:
     """Return a command line without absolute or ``..`` paths: a file keeps its name, a folder becomes ``DIR``."""
-    return shlex.join([*program.split(), *map(_without_folder, arguments)])
+    return shlex.join([*program.split(), *map(without_folder, arguments)])
 
 
-def _without_folder(argument: str) -> str:
+def without_folder(argument: str) -> str:
+    """Return an argument as :func:`recorded_command` keeps it."""
     value = re.sub("^--[^=]*=", "", argument)
     flag = argument.removesuffix(value)
     path = Path(value).expanduser()

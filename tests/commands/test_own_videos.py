@@ -28,7 +28,7 @@ from lit_video.network.aggregation import linear_head
 from lit_video.own_videos.experiment import Asked, refuse_other_plan
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import run_folders
-from lit_video.runs.predictions import FURTHER_TESTS, ORDERS, read_further, read_logits, read_predictions
+from lit_video.runs.predictions import OF_SAME_VIDEOS, ORDERS, read_further, read_logits, read_predictions
 from lit_video.settings.flags import UserSetting
 from lit_video.tables.reading import read_table
 from lit_video.tables.summary import read_runs
@@ -253,7 +253,7 @@ def _check_draws(run):
 def _check_orders(run, folds, result):
     """Check that the final model has the folds' tests with frames in other orders, paired with those as they are."""
     forward = read_predictions(run, result)
-    for order in FURTHER_TESTS:
+    for order in OF_SAME_VIDEOS:
         changed = read_further(run, result, order)
         assert changed.video.tolist() == forward.video.tolist() == [*range(30)]
         np.testing.assert_array_equal(changed.tasks[""].target, forward.tasks[""].target)
