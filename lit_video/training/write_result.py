@@ -96,7 +96,7 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
 
 def _summary(cli: RunCLI, result: RunResult, history: History) -> list[str]:
     """Say how a run ended: its numbers, remarks, time and memory."""
-    further = {f"{test}/video_top1" for test in FURTHER_TESTS}  # of which one number is said
+    further = {f"{test}/video_top1" for test in FURTHER_TESTS}  # each with one number
     shown = [key for key in result.metrics if key.startswith("test/") or key in further]
     scores = ", ".join(f"{key} {result.metrics[key]:z.1f}" for key in shown)
     tested = f"{scores} on {plural(result.test_videos, 'video')}" if result.test_videos else "trained, not tested"

@@ -10,6 +10,7 @@ from lightning import Trainer
 from lit_video.__main__ import main
 from lit_video.datamodules.preparation import Encoding, reencode
 from lit_video.datamodules.probe import probe
+from lit_video.datamodules.split_test import SplitTest
 from lit_video.engine.progress import ReportBroken
 from lit_video.own_videos.finding import OwnVideo
 from lit_video.own_videos.plan import _with_gaps
@@ -253,9 +254,8 @@ def test_training_and_planning_count_videos_with_gaps(tmp_path, capsys):
 
     # a test of training videos, whose indices are those of other videos in the test
     counted = dict(data.found_broken.gaps["train"])
-    data.tested = "train"
-    Trainer(accelerator="cpu", **QUIET).test(model(), data, verbose=False)
-    assert data.found_broken.gaps == {"train": counted, "val": {}, "test": {}}
+    Trainer(accelerator="cpu", **QUIET).test(model(), SplitTest(data, "train"), verbose=False)
+    assert data.found_broken.gaps == {"train": counted, "val": {}, "test": {}, "fresh": {}}
 
     rows = {path.name: probe(path, path.name, every_frame=False) for path in paths}
     (line,) = _with_gaps([OwnVideo(name, "a") for name in rows], rows)
