@@ -9,6 +9,7 @@ otherwise. A packed run counts if it has the settings that the files in ``experi
 
     hours: 24  # of one core, at most
     end: 30  # seconds of the start and the tests of a run
+    results: benchmarks/results  # folder of the packs
     stages:  # in their order
       tables:
         why: X-ViT's first table, long enough to learn.
@@ -56,9 +57,8 @@ from lit_video.utils.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[1]
 EXPERIMENTS = ROOT / "experiments"
-RESULTS = ROOT / "benchmarks/results"
 SHARED_DATA = ROOT.parent / "shared/data"  # real videos, beside a clone
-PLAN_KEYS = {"hours", "end", "stages"}
+PLAN_KEYS = {"hours", "end", "results", "stages"}
 STAGE_KEYS = {"why", "runs"}
 RUN_KEYS = {"tables", "configs", "seeds", "steps", "step"}
 POLL = 0.5  # seconds between looks at the processes
@@ -112,6 +112,7 @@ class Plan:
 
     runs: Sequence[Planned]
     hours: float  # at most
+    results: Path  # folder of the packs
     stages: Mapping[str, str] = field(default_factory=dict)  # why each one is run, by name
 
     @property
@@ -147,7 +148,7 @@ def read_plan(path: Path) -> Plan:
                 if runs.setdefault(key, run) is not run:
                     raise UserError(f"{where}: {run.name} is planned twice")
 
-    plan = Plan(list(runs.values()), content["hours"], whys)
+    plan = Plan(list(runs.values()), content["hours"], ROOT / content["results"], whys)
     if plan.planned_hours > plan.hours:
         raise UserError(f"{path}: {plan.planned_hours:.1f} hours are planned, at most {plan.hours}; leave runs out")
     return plan
@@ -198,9 +199,9 @@ def data_of(run: Planned) -> Path | None:
     return None
 
 
-def waiting(plan: Plan, results: Path) -> list[Planned]:
+def waiting(plan: Plan) -> list[Planned]:
     """Return the runs that are neither packed nor without their data, in the plan's order."""
-    return [run for run in plan.runs if (not run.needs or data_of(run)) and not packed(run, results)]
+    return [run for run in plan.runs if (not run.needs or data_of(run)) and not packed(run, plan.results)]
 
 
 @dataclass(frozen=True)
@@ -214,12 +215,12 @@ class StageHours:
     trained: float  # hours, summed over packed runs
 
 
-def hours_by_stage(plan: Plan, results: Path) -> list[StageHours]:
+def hours_by_stage(plan: Plan) -> list[StageHours]:
     """Return what is planned and packed of each stage, in the plan's order."""
     stages = []
     for name in plan.stages:
         runs = plan.of(name)
-        found = [finished for run in runs if (finished := packed(run, results))]
+        found = [finished for run in runs if (finished := packed(run, plan.results))]
         stage = StageHours(
             name=name,
             runs=len(runs),
@@ -246,14 +247,14 @@ def hours_cells(stages: Sequence[StageHours]) -> list[list[str]]:
     ]
 
 
-def print_status(plan: Plan, results: Path) -> int:
+def print_status(plan: Plan) -> int:
     """Print for each stage what is planned and packed, and what is next."""
-    body = hours_cells(hours_by_stage(plan, results))
+    body = hours_cells(hours_by_stage(plan))
     print(text_table(f"hours of one core, at most {plan.hours}", HOURS_HEADER, body))
     missing = dict.fromkeys(run.needs for run in plan.runs if run.needs and not data_of(run))
     for name in missing:
         print(f"no {name} in $LIT_VIDEO_DATA or {SHARED_DATA}: its runs are skipped")
-    left = waiting(plan, results)
+    left = waiting(plan)
     print(f"next: {left[0].stage}: {left[0].name}" if left else "all runs are packed")
     return DONE
 
@@ -264,7 +265,6 @@ class Leg:
 
     plan: Plan
     runs: Path
-    results: Path
     minutes: float
     jobs: int = 1
     stages: Sequence[str] = ()  # empty for all
@@ -301,7 +301,7 @@ class Leg:
             return f"stopped by {self.stop.name}; the same command goes on from here"
         if len(self._running) >= self.jobs:
             return ""
-        waits = [run for run in waiting(self.plan, self.results) if not self.stages or run.stage in self.stages]
+        waits = [run for run in waiting(self.plan) if not self.stages or run.stage in self.stages]
         left = [run for run in waits if run not in self.failed and run not in self._running]
         if not left:
             return "no run is left to start"
@@ -355,8 +355,8 @@ class Leg:
             self._fail(run, log.rpartition("\n")[2] or f"exit status {status}")
             return
         try:
-            pack_runs([run.folder(self.runs)], self.results)
-            finished = read_finished(run.folder(self.results))
+            pack_runs([run.folder(self.runs)], self.plan.results)
+            finished = read_finished(run.folder(self.plan.results))
             if finished is None:
                 raise UserError("its pack has no result of it")
             differing = contradicted(run, finished)
@@ -401,11 +401,11 @@ def main() -> int:
     try:
         plan = read_plan(given.plan)
         if given.command == "status":
-            return print_status(plan, RESULTS)
+            return print_status(plan)
         for stage in given.stages:
             if stage not in plan.stages:
                 raise UserError(f"--stages: the plan has no stage {stage!r}{did_you_mean(stage, plan.stages)}")
-        return Leg(plan, given.runs, RESULTS, given.minutes, jobs=given.jobs, stages=given.stages).work()
+        return Leg(plan, given.runs, given.minutes, jobs=given.jobs, stages=given.stages).work()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return MISTAKE

@@ -43,6 +43,8 @@ class Optimization:
             ``lr``. The layers by which a Perceiver reads tokens have the rate of its first layer.
         warmup: share of training in which the rate rises linearly to the schedule's value at the end of the warm-up.
         warmup_start: first rate, as a share of ``lr``.
+        cooldown: share of training, its last, in which the rate falls linearly to zero instead of along the cosine;
+            until then it is constant, and trainings of several lengths share their beginning (arXiv:2405.18392).
         whole_cosine: begin the cosine at the end of the warm-up, at the full rate, as ViViT's release does; otherwise
             the cosine begins with training, as in PySlowFast, and the warm-up ends below ``lr``.
         milestones: shares of training at which the rate falls to a tenth, instead of the cosine (TimeSformer:
@@ -61,10 +63,15 @@ class Optimization:
     warmup: ShareBelowOne = 5 / 35
     warmup_start: Share = 0.1
     milestones: tuple[InnerShare, ...] = ()
+    cooldown: ShareBelowOne = 0.0
     whole_cosine: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.cooldown and (self.milestones or self.whole_cosine):
+            raise ValueError("cooldown takes the place of milestones and whole_cosine: give one of the three")
+        if self.warmup + self.cooldown > 1:
+            raise ValueError(f"warmup {self.warmup:g} and cooldown {self.cooldown:g} are more than the training")
         if self.optimizer == "muon" and self.decay_all:
             raise ValueError("decay_all is for sgd and adamw; muon is for matrices alone")
 
@@ -144,7 +151,8 @@ def make_schedule(config: Optimization, optimizer: torch.optim.Optimizer, steps:
 def rate(config: Optimization, progress: float) -> float:
     """Return the rate as a factor of the base rate, at ``progress`` from 0 to 1 of the training.
 
-    In the warm-up the rate rises linearly; then it falls along half a cosine, or in steps at the milestones.
+    In the warm-up the rate rises linearly; then it falls along half a cosine, in steps at the milestones, or stays and
+    falls in the cooldown.
     """
     if progress < config.warmup:
         rise = _schedule(config, config.warmup) - config.warmup_start
@@ -155,6 +163,8 @@ def rate(config: Optimization, progress: float) -> float:
 def _schedule(config: Optimization, progress: float) -> float:
     if config.milestones:
         return float(0.1 ** sum(progress >= share for share in config.milestones))
+    if config.cooldown:
+        return min(max((1 - progress) / config.cooldown, 0.0), 1.0)
     if config.whole_cosine:
         progress = (progress - config.warmup) / (1 - config.warmup)
     return (1 + math.cos(math.pi * min(progress, 1.0))) / 2

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from benchmarks import evidence
-from benchmarks.evidence import Leg, Planned, packed, read_plan
+from benchmarks.evidence import Leg, Planned, packed, read_plan, table_of
 from lit_video.errors import UserError
 from lit_video.runs.packing import pack_runs
 from tests.fake_runs import change_result, recorded, write_result
@@ -16,6 +16,7 @@ from tests.fake_runs import change_result, recorded, write_result
 PLAN = """
 hours: 1
 end: 30
+results: RESULTS
 stages:
   short:
     why: >
@@ -48,10 +49,9 @@ def file(tmp_path, monkeypatch):
     (tmp_path / "data/videos").mkdir(parents=True)
     monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(evidence, "SHARED_DATA", tmp_path / "none")
-    monkeypatch.setattr(evidence, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(evidence, "POLL", 0.02)
     path = tmp_path / "plan.yaml"
-    path.write_text(PLAN)
+    path.write_text(PLAN.replace("RESULTS", str(tmp_path / "results")))
     return path
 
 
@@ -81,7 +81,7 @@ def test_a_packed_run_counts_only_with_the_settings_of_the_experiments(plan, tmp
     pack_runs(folders, tmp_path / "results")
     assert packed(first, tmp_path / "results").result.seed == first.seed
     assert not packed(second, tmp_path / "results") and not packed(third, tmp_path / "results")
-    assert evidence.waiting(plan, tmp_path / "results") == [*plan.runs[1:]]
+    assert evidence.waiting(plan) == [*plan.runs[1:]]
 
 
 FAKE = """
@@ -114,11 +114,11 @@ def test_a_leg_packs_every_run_in_the_order_of_the_plan_and_a_second_leg_has_not
     plan, tmp_path, monkeypatch, capsys
 ):
     fake(tmp_path, monkeypatch)
-    assert Leg(plan, tmp_path / "runs", tmp_path / "results", minutes=60).work() == 0
+    assert Leg(plan, tmp_path / "runs", minutes=60).work() == 0
     started = re.findall(r"^\w+: (.*): planned", capsys.readouterr().out, re.M)
     assert started == [run.name for run in plan.runs]
     assert all(packed(run, tmp_path / "results") for run in plan.runs)
-    assert Leg(plan, tmp_path / "other", tmp_path / "results", minutes=60).work() == 0
+    assert Leg(plan, tmp_path / "other", minutes=60).work() == 0
     assert "no run is left" in capsys.readouterr().out
 
 
@@ -145,7 +145,7 @@ def test_the_command_shows_hours_and_works_off_some_stages(file, plan, tmp_path,
 
 def test_a_failed_run_does_not_stop_the_others_and_the_status_says_so(plan, tmp_path, monkeypatch, capsys):
     fake(tmp_path, monkeypatch, [("xvit1 seed 1", "fail")])
-    assert Leg(plan, tmp_path / "runs", tmp_path / "results", minutes=60).work() == 1
+    assert Leg(plan, tmp_path / "runs", minutes=60).work() == 1
     assert "FAILED: skills profile xvit1 seed 1: it went wrong" in capsys.readouterr().out
     assert sum(bool(packed(run, tmp_path / "results")) for run in plan.runs) == len(plan.runs) - 1
 
@@ -153,14 +153,14 @@ def test_a_failed_run_does_not_stop_the_others_and_the_status_says_so(plan, tmp_
 def test_no_run_is_started_that_takes_longer_than_is_left(plan, tmp_path, monkeypatch, capsys):
     fake(tmp_path, monkeypatch)
     minutes = plan.runs[0].seconds / 60 - 0.5
-    assert Leg(plan, tmp_path / "runs", tmp_path / "results", minutes=minutes).work() == 0
+    assert Leg(plan, tmp_path / "runs", minutes=minutes).work() == 0
     assert "minutes as planned" in capsys.readouterr().out and not (tmp_path / "runs").exists()
 
 
 def test_a_signal_stops_the_run_and_the_next_leg_goes_on_with_it(plan, tmp_path, monkeypatch, capsys):
     second = plan.runs[1]
     fake(tmp_path, monkeypatch, [(second.name, "wait")])
-    leg = Leg(plan, tmp_path / "runs", tmp_path / "results", minutes=60)
+    leg = Leg(plan, tmp_path / "runs", minutes=60)
     watch = leg._watch
 
     def interrupted():
@@ -172,7 +172,7 @@ def test_a_signal_stops_the_run_and_the_next_leg_goes_on_with_it(plan, tmp_path,
     assert leg.work() == 143
     assert [bool(packed(run, tmp_path / "results")) for run in plan.runs[:2]] == [True, False]
     fake(tmp_path, monkeypatch)
-    assert Leg(plan, tmp_path / "runs", tmp_path / "results", minutes=60).work() == 0
+    assert Leg(plan, tmp_path / "runs", minutes=60).work() == 0
     assert all(packed(run, tmp_path / "results") for run in plan.runs)
     assert "stopped at a checkpoint" in capsys.readouterr().out
 
@@ -180,17 +180,17 @@ def test_a_signal_stops_the_run_and_the_next_leg_goes_on_with_it(plan, tmp_path,
 def test_a_run_with_other_settings_than_the_plans_fails(plan, tmp_path, monkeypatch, capsys):
     fake(tmp_path, monkeypatch)
     finished(plan.runs[0], tmp_path / "made", **{RATE: 0.5})
-    assert Leg(plan, tmp_path / "runs", tmp_path / "results", minutes=60).work() == 1
+    assert Leg(plan, tmp_path / "runs", minutes=60).work() == 1
     wanted = plan.runs[0].read.settings[RATE]
     assert f"its settings are not the plan's: {{'{RATE}': ({wanted}, 0.5)}}" in capsys.readouterr().out
 
 
 def test_real_video_is_skipped_where_there_is_none(plan, tmp_path, capsys):
-    assert plan.runs[-1] in evidence.waiting(plan, tmp_path)
+    assert plan.runs[-1] in evidence.waiting(plan)
     (tmp_path / "data/videos").rmdir()
-    assert evidence.print_status(plan, tmp_path) == 0
+    assert evidence.print_status(plan) == 0
     assert "no videos in $LIT_VIDEO_DATA" in capsys.readouterr().out
-    assert evidence.waiting(plan, tmp_path) == [*plan.runs[:-1]]
+    assert evidence.waiting(plan) == [*plan.runs[:-1]]
 
 
 @pytest.mark.parametrize(
@@ -211,3 +211,10 @@ def test_a_wrong_plan_is_refused(file, change, message):
     file.write_text(text)
     with pytest.raises(UserError, match=message):
         read_plan(file)
+
+
+def test_every_plan_of_the_repository_can_be_worked_off():
+    plans = [*evidence.ROOT.glob("benchmarks/*/plan.yaml")]
+    assert plans
+    for path in plans:
+        assert all(table_of(run.files).row(run.row) for run in read_plan(path).runs)

@@ -51,6 +51,20 @@ def test_a_whole_cosine_begins_at_the_full_rate_after_the_warm_up():
     assert {step: rate(recipe, step) for step in expected} == pytest.approx(expected)
 
 
+def test_a_rate_with_a_cooldown_is_constant_until_then_and_falls_to_zero():
+    recipe = Optimization(warmup=0.25, warmup_start=0.2, cooldown=0.2)
+    expected = {0.0: 0.2, 0.125: 0.6, 0.25: 1.0, 0.8: 1.0, 0.9: 0.5, 1.0: 0.0, 1.5: 0.0}
+    assert {step: rate(recipe, step) for step in expected} == pytest.approx(expected)
+
+
+def test_trainings_of_two_lengths_with_a_cooldown_share_their_beginning():
+    """Train 400 or 200 steps, 40 of warm-up: the rates are equal until the shorter one's last fifth."""
+    whole = Optimization(warmup=0.1, cooldown=0.2)
+    half = Optimization(warmup=0.2, cooldown=0.2)
+    of_whole = [rate(whole, step / 400) for step in range(161)]
+    assert [rate(half, step / 200) for step in range(161)] == pytest.approx(of_whole)
+
+
 @pytest.mark.parametrize("options", [{}, dict(ta_layers=0), dict(ta_layers=2, summary=True), dict(positions="none")])
 def test_only_weights_decay_and_every_parameter_is_in_one_group(options):
     model = tiny(**options)
@@ -137,6 +151,9 @@ def test_layers_that_start_at_random_are_not_frozen():
         (dict(betas=(0.9, 1.0)), "betas is"),
         (dict(warmup=1.0), "warmup is 1"),
         (dict(optimizer="muon", decay_all=True), "decay_all is for sgd and adamw"),
+        (dict(cooldown=0.2, whole_cosine=True), "give one of the three"),
+        (dict(cooldown=0.2, milestones=(0.5,)), "give one of the three"),
+        (dict(cooldown=0.6, warmup=0.5), "more than the training"),
     ],
 )
 def test_a_recipe_that_cannot_be_is_refused(options, message):
