@@ -104,12 +104,12 @@ def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "Time
     """
     from lit_video.datamodules.split_test import SplitTest
     from lit_video.engine.frame_features import FrameFeatures
-    from lit_video.engine.predictions import tested_predictions
+    from lit_video.engine.predictions import evaluated_predictions
     from lit_video.tables.time_use import time_use
     from lit_video.training.one_frame import frame_head
 
     data = cli.datamodule
-    forward = tested_predictions(cli.model, data)
+    forward = evaluated_predictions(cli.model.test_accuracy, data, "test")
     if not data.test_orders or data.order != "forward" or forward is None:
         return None
 
@@ -121,7 +121,7 @@ def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "Time
     changed: dict[str, list[Predictions]] = {}
     for order in data.test_orders:
         cli.trainer.test(cli.model, SplitTest(data, order=order), ckpt_path=checkpoint, verbose=False)
-        predictions = tested_predictions(cli.model, data)
+        predictions = evaluated_predictions(cli.model.test_accuracy, data, "test")
         if predictions:
             changed[order] = [predictions]
     head = frame_head(cli.trainer, cli.model, data, checkpoint=checkpoint, features=features)

@@ -15,7 +15,7 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.split_test import SplitTest, test_of
 from lit_video.engine.mistakes import write_mistakes
 from lit_video.modules import VideoClassifier
-from lit_video.modules.metrics import average_precision
+from lit_video.modules.metrics import VideoAccuracy, VideoPrecision, average_precision
 from lit_video.runs.mistakes import (
     MISTAKES,
 )
@@ -32,6 +32,7 @@ from lit_video.runs.predictions import (
 from lit_video.tables.statistics import calibration_error
 from lit_video.utils.classes import by_task
 from lit_video.utils.files import write_bytes, write_table
+from lit_video.utils.splits import Split
 
 _logger = logging.getLogger(__name__)
 
@@ -122,15 +123,9 @@ class SavePredictions(Callback):
         parts = {}
         for name, classes in data.class_groups.items():
             parts[f"test/{name}"] = task.hits()[np.isin(task.target, classes)]
-
-        for metric, hits in ((RECOGNISED, task.recognised), (DIRECTION, task.direction)):
-            if hits is None:
-                continue
-            parts[metric] = hits
-            for name, pair in data.opposites.items():
-                parts[f"{metric}/{name}"] = hits[np.isin(task.target, pair)]
-
-        return {name: 100 * float(hits.mean()) for name, hits in parts.items() if len(hits)}
+        parts |= by_skill(RECOGNISED, task.recognised, task, data)
+        parts |= by_skill(DIRECTION, task.direction, task, data)
+        return in_percent(parts)
 
     def _draw(self, predictions: Predictions) -> None:
         """Draw the confusion matrices; if that fails, only print a line."""
@@ -148,18 +143,45 @@ class SavePredictions(Callback):
             _logger.info(f"{self.run_dir}: the confusion matrix is not drawn: {error}")
 
 
-def tested_predictions(model: VideoClassifier, data: VideoDataModule) -> Predictions | None:
-    """Return the predictions of the last test of all processes; ``None`` without any, or with several labels."""
-    accuracy = model.test_accuracy
-    if model.several_labels or not accuracy.update_called:
+def by_skill(
+    metric: str, hits: NDArray[np.bool_] | None, task: TaskPredictions, data: VideoDataModule
+) -> dict[str, NDArray[np.bool_]]:
+    """Return the hits of a metric over all videos, and over those of each skill; empty without opposite classes."""
+    if hits is None:
+        return {}
+    of_skills = {f"{metric}/{name}": hits[np.isin(task.target, pair)] for name, pair in data.opposites.items()}
+    return {metric: hits} | of_skills
+
+
+def in_percent(parts: Mapping[str, NDArray[np.bool_]]) -> dict[str, float]:
+    """Return the share of hits of each part that has videos, in percent."""
+    return {name: 100 * float(hits.mean()) for name, hits in parts.items() if len(hits)}
+
+
+def directions(predictions: Predictions | None, data: VideoDataModule, split: Split) -> dict[str, float]:
+    """Return the directions right in a split in percent, ``SPLIT/direction``, and by skill ``SPLIT/direction/NAME``."""
+    if predictions is None or "" not in predictions.tasks:
+        return {}
+    task = predictions.tasks[""]
+    return in_percent(by_skill(f"{split}/direction", task.direction, task, data))
+
+
+def evaluated_predictions(accuracy: VideoAccuracy, data: VideoDataModule, split: Split) -> Predictions | None:
+    """Return the predictions in a metric, of all processes; ``None`` without any, or with several labels."""
+    if isinstance(accuracy, VideoPrecision) or not accuracy.update_called:
         return None
     with accuracy.sync_context():
         number = accuracy.videos().cpu().numpy()
         outputs = accuracy.per_task()
     if not len(number):
         return None
-    draws = data.draws("test")
-    return Predictions.of_logits(number, named_outputs(outputs, data), draws=draws and draws.of(number))
+    draws = data.draws(split)
+    return Predictions.of_logits(
+        number,
+        named_outputs(outputs, data),
+        opposite=opposite_classes(data.opposites),
+        draws=draws and draws.of(number),
+    )
 
 
 def named_outputs(outputs: Mapping[str, tuple[Tensor, Tensor]], data: VideoDataModule) -> dict[str, Logits]:

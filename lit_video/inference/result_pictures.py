@@ -65,7 +65,7 @@ def confusion_figure(
 def curves_figure(
     quantity: str, lines: Mapping[str, tuple[CurvePoints, Sequence[CurvePoints]]], names: Sequence[str]
 ) -> Figure:
-    """Draw a quantity over epochs: each row's mean with markers, its seeds as thin lines.
+    """Draw a quantity over optimizer steps: each row's mean with markers, its seeds as thin lines.
 
     ``names`` lists all rows in the order of colours.
     """
@@ -77,7 +77,7 @@ def curves_figure(
         axes.plot(*zip(*mean, strict=True), label=short(name, 48), **style)
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.set(xlabel="epoch", ylabel=quantity)
+    axes.set(xlabel="optimizer steps", ylabel=quantity)
     # below the curves, so that a page has room for two panels side by side
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.18), frameon=False)
     axes.grid(color=RULE, linewidth=0.6)

@@ -14,11 +14,15 @@ Point = Mapping[str, float]
 
 
 def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
-    """Write the curve; a value that was not measured at a point stays empty."""
-    rows: list[Sequence[str]] = [CURVE_COLUMNS]
+    """Write the curve; a value that was not measured at a point stays empty.
+
+    Columns beyond the usual ones, such as directions by skill, follow in the order of their first point.
+    """
+    columns = list(dict.fromkeys([*CURVE_COLUMNS, *(key for point in points for key in point)]))
+    rows: list[Sequence[str]] = [columns]
     for point in points:
         texts = {key: f"{value:z.6g}" for key, value in point.items()}
-        rows.append([texts.get(key, "") for key in CURVE_COLUMNS])
+        rows.append([texts.get(key, "") for key in columns])
     write_table(run_dir / CURVES, rows)
 
 

@@ -145,7 +145,7 @@ def test_a_curve_is_drawn_at_its_points_and_a_mean_only_where_every_seed_has_one
 def test_two_panels_of_curves_fit_side_by_side(made):
     """The page is 1,184 pixels wide."""
     _, page = made
-    panels = {what: svg for what, svg in pictures(page).items() if " over epochs, " in what}
+    panels = {what: svg for what, svg in pictures(page).items() if " over optimizer steps, " in what}
     widths = [float(re.search(r'<svg[^>]* width="([\d.]+)pt"', svg)[1]) * 96 / 72 for svg in panels.values()]
     assert len(widths) == 4 and max(widths) < 1184 / 2 - 16
 

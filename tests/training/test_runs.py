@@ -45,6 +45,24 @@ def test_the_curve_has_the_accuracy_of_training(finished):
     assert all(0 <= share <= 16 for share in shares)
 
 
+def test_a_validation_has_its_point_of_the_curve_with_the_directions_by_skill(table, tiny, tmp_path):
+    """Validate after steps 3 and 6 of two epochs of four steps."""
+    often = ["--trainer.check_val_every_n_epoch=null", "--trainer.val_check_interval=3", "--trainer.logger=false"]
+    row = ["--config", str(table[0]), "--row=second", "--runs", str(tmp_path)]
+    assert main(["fit", *row, *[flag for flag in tiny if "check_val" not in flag], *often]) == 0
+
+    points = read_curves(tmp_path / "two/default/second/seed0")
+    assert [(point["epoch"], point["step"]) for point in points] == [(1, 3), (1, 4), (2, 6), (2, 8)]
+    directions = {"val/direction", *(f"val/direction/{name}" for name in SKILLS)}
+    validated = [point.keys() >= {"val/loss", "val/clip_top1"} | directions for point in points]
+    assert validated == [True, False, True, False]
+    assert ["train/loss" in point for point in points] == [False, True, False, True]
+    for point in points[::2]:
+        assert point["val/direction"] == pytest.approx(
+            sum(point[f"val/direction/{name}"] for name in SKILLS) / len(SKILLS)
+        )
+
+
 PLAIN = ["--data.augmentation.policy=rand"]
 RELEASED = ["--data.augmentation.policy=timm-v0", "--data.augmentation.crop=multiscale"]
 RELEASED += ["--data.augmentation.cutmix=1.0", "--data.sampling=Segments", "--model.optimization.optimizer=muon"]

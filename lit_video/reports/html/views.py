@@ -202,22 +202,22 @@ def curves(section: Section) -> list[dict[str, str]]:
 
         if lines:
             label = f"{SPLIT_NOUNS[split]} {QUANTITIES[quantity]}"
-            description = f"{label} over epochs, {section.table.title}: {', '.join(lines)}"
+            description = f"{label} over optimizer steps, {section.table.title}: {', '.join(lines)}"
             panels.append(drawn(curves_figure(label, lines, names), description))
     return panels
 
 
 def _points(key: str, curve: Sequence[Any]) -> Points:
-    return [(point["epoch"], point[key]) for point in curve if key in point and "epoch" in point]
+    return [(point["step"], point[key]) for point in curve if key in point]
 
 
 def average(curves: Sequence[Points]) -> Points:
-    """Return the mean over the curves, at the epochs that all of them have."""
+    """Return the mean over the curves, at the steps that all of them have."""
     values: dict[float, list[float]] = {}
     for curve in curves:
-        for epoch, value in dict(curve).items():
-            values.setdefault(epoch, []).append(value)
-    return [(epoch, mean(of_curves)) for epoch, of_curves in sorted(values.items()) if len(of_curves) == len(curves)]
+        for step, value in dict(curve).items():
+            values.setdefault(step, []).append(value)
+    return [(step, mean(of_curves)) for step, of_curves in sorted(values.items()) if len(of_curves) == len(curves)]
 
 
 def confusions(section: Section) -> list[dict[str, Any]]:
