@@ -105,6 +105,20 @@ def test_a_step_is_timed_by_part_for_each_form_of_muon(measured, table, tmp_path
         assert row["whole_ms"] >= row["forward_backward_ms"]
 
 
+def test_reverses_cancel_the_gradient_of_a_row_that_is_blind_to_order(measured, table, tmp_path):
+    """Measure a mean over frames without positions in time, before training: both directions are nearly equally likely."""
+    path, rewrite = table
+    data = f"data.root: {tmp_path}, data.pairs: [4, 1, 1], data.num_workers: 0"
+    size = "model.size: {embed_dim: 16, depth: 2, num_heads: 2}"
+    blind = "model.window: 0, model.positions: space, model.dropout: 0.0"
+    rewrite("set: {model.ta_layers: 0}", f"set: {{model.ta_layers: 0, {data}, {size}, {blind}}}")
+    flags = ["--rows", "first", "--batches", "4", "--batch", "8", "--device", "cpu"]
+    rows = measured("gradient_noise", str(path), *flags)["rows"]
+    noise = {row["films"]: row["noise"] for row in rows}
+    assert noise["unrelated"] > 1e-4
+    assert noise["reverses"] < 1e-4 * noise["unrelated"]
+
+
 def test_promised_and_used_minutes_stand_side_by_side(measured, monkeypatch, tmp_path, capsys):
     def in_this_process(command, **_):
         monkeypatch.setattr("sys.argv", command[2:])
