@@ -106,7 +106,7 @@ def test_a_step_is_timed_by_part_for_each_form_of_muon(measured, table, tmp_path
 
 
 def test_reverses_cancel_the_gradient_of_a_row_that_is_blind_to_order(measured, table, tmp_path):
-    """Measure a mean over frames without positions in time, before training: both directions are nearly equally likely."""
+    """Measure a mean over frames without positions in time, which starts with directions nearly equally likely."""
     path, rewrite = table
     data = f"data.root: {tmp_path}, data.pairs: [4, 1, 1], data.num_workers: 0"
     size = "model.size: {embed_dim: 16, depth: 2, num_heads: 2}"
