@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lit_video.api.floors import floors as floors
     from lit_video.api.pack import pack as pack
     from lit_video.api.prepare import prepare as prepare
+    from lit_video.api.probe import probe as probe
     from lit_video.api.profile import profile as profile
     from lit_video.api.report import report as report
     from lit_video.api.reproduce import reproduce as reproduce
@@ -77,6 +78,7 @@ _MODULES = {
     "pack": "api.pack",
     "predict": "inference.predict",
     "prepare": "api.prepare",
+    "probe": "api.probe",
     "profile": "api.profile",
     "progress": "api.sweep",
     "published_weights": "api.weights",
@@ -121,6 +123,7 @@ __all__ = [  # literal strings: the API pages read them without importing this m
     "pack",
     "predict",
     "prepare",
+    "probe",
     "profile",
     "progress",
     "published_weights",

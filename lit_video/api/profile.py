@@ -1,19 +1,18 @@
-"""Sight, cost and skills of an attention scheme; what a trained model sees."""
+"""Sight, cost and skills of an attention scheme."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from lit_video.api.arguments import File, checked_seeds, refuse_below
 from lit_video.api.compare import Compared, compare
 from lit_video.api.fit import fit
-from lit_video.api.model_profile import ModelProfile, profile_model
 from lit_video.api.report import report
-from lit_video.api.schemes import function_in_file, name_of_scheme, scheme_of
-from lit_video.errors import OptionError, UserError
+from lit_video.api.schemes import name_of_scheme, scheme_of
+from lit_video.errors import UserError
 from lit_video.schemes.built_in import KNOWN, OTHERS, built_in
 from lit_video.schemes.skills_table import PROFILE_SCALE, SKILLS_TABLE, nearest_first, unmeasured, write_skills_table
 from lit_video.settings.flags import Settings, UserSetting, as_user_settings
@@ -25,17 +24,13 @@ from lit_video.utils.shown import Part, Shown, TextTable, as_text
 from lit_video.utils.startup import set_up_process
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
-
     from lit_video.attention import Scheme
-    from lit_video.inference.predict import TrainedModel
     from lit_video.schemes.contract import Contract
     from lit_video.schemes.cost import Cost
     from lit_video.schemes.sight import Sight
 
 _logger = logging.getLogger(__name__)
 
-FEWEST_PAIRS = 4  # two pairs of each skill train the probe, two test it
 COMPARED = ("space", "xvit", "divided", "joint")  # schemes beside the user's own on videos
 
 
@@ -96,7 +91,7 @@ def _cost_parts(costs: "list[Cost]", no_costs: dict[str, str]) -> list[Part]:
 
 
 def profile(
-    source: "str | Path | type[Scheme] | TrainedModel | nn.Module | Callable[[Tensor], Tensor]",
+    scheme: "str | Path | type[Scheme]",
     *,
     seeds: Iterable[int] = (0,),
     output: File | None = None,
@@ -104,111 +99,42 @@ def profile(
     on: File | None = None,
     jobs: int = 1,
     settings: Settings = (),
-    minutes: float | None = None,
-    pairs: int | None = None,
-    num_frames: int | None = None,
-    image_size: int | Sequence[int] | None = None,
-    mean: float | Sequence[float] | None = None,
-    std: float | Sequence[float] | None = None,
-    tokens: bool = False,
-    random_weights: bool = False,
-    device: Literal["cpu", "cuda"] | None = None,
-) -> Profile | ModelProfile:
-    """Say what an attention scheme or a trained model sees of time.
+) -> Profile:
+    """Say what an attention scheme sees of time.
 
     A scheme is checked; drawn, which tokens see which, and after how many layers; compared with built-in schemes in
     parameters, multiply-adds, memory and time; and trained on the temporal skills, beside the rows of the skills table.
-    A scheme that breaks its contract is not measured, see ``Profile.ok``.
-
-    A trained model stays as it is. A linear probe reads its features of videos of the temporal skills: which skill is
-    recognised, and which direction given the skill, beside floors. Features are kept on disk.
+    A scheme that breaks its contract is not measured, see ``Profile.ok``. For a trained model: :func:`lit_video.probe`.
 
     Args:
-        source: a scheme: a class, ``FILE.py``, ``FILE.py:CLASS``, ``MODULE.CLASS``, or the name of a built-in one. Or a
-            model: a run's folder or checkpoint, ``hub:NAME``, ``torchvision:NAME``, ``timm:NAME`` (an image model,
-            averaged over frames), a folder of transformers, an exported program, a model of :func:`lit_video.load`, a
-            module, or a function, also as ``FILE.py:FUNCTION``, from normalised clips ``(b, 3, t, height, width)`` to
-            features ``(b, d)`` or tokens ``(b, n, d)``, which an attentive probe reads.
-        seeds: seeds of a scheme's trainings; for a model one, of the videos and of random weights.
+        scheme: a class, ``FILE.py``, ``FILE.py:CLASS``, ``MODULE.CLASS``, or the name of a built-in one.
+        seeds: seeds of its trainings.
         output: folder to write; ``None`` for ``profile/NAME``.
         train: also train the scheme.
         on: folder or table of videos to train the scheme on, beside other schemes, in place of the skills.
         jobs: number of runs at once.
         settings: nested data as in a YAML file, for the trainings.
-        minutes: time for a model's features, which decides the number of videos; ``None`` for 3, or as long as the
-            fewest videos take.
-        pairs: number of pairs of a video and its reverse for each skill, from 4, in place of minutes.
-        num_frames: frames of a model's clips; ``None`` for its own, as for the next three.
-        image_size: side, or height and width, in pixels.
-        mean: mean of pixels from 0 to 1 that is subtracted, one or for each channel.
-        std: deviation of pixels by which they are divided.
-        tokens: read all tokens of a run or a folder of transformers by an attentive probe.
-        random_weights: take a model as it is before any training.
-        device: device of the model; ``None`` for a GPU if there is one, or where a module is.
 
     Raises:
-        UserError: there is no such scheme or model, an argument is wrong, or the model gives no features.
+        UserError: there is no such scheme, or an argument is wrong.
         RunFailed: a run ended without a result.
         RunStopped: a signal stopped a run at a checkpoint; the same call goes on.
     """
     refuse_below("jobs", jobs, 1)
-    chosen_seeds = checked_seeds(seeds)
-    of_model = {
-        "minutes": minutes,
-        "pairs": pairs,
-        "num_frames": num_frames,
-        "image_size": image_size,
-        "mean": mean,
-        "std": std,
-        "tokens": tokens or None,
-        "random_weights": random_weights or None,
-        "device": device,
-    }
+    training = _Training(checked_seeds(seeds), jobs, as_user_settings(settings))
     set_up_process()
-    source = function_in_file(source) or source
-    if not is_scheme(source):
-        of_scheme = {"train": None if train else train, "on": on, "settings": settings or None}
-        _refuse(of_scheme, "is for a scheme, not for a trained model")
-        refuse_below("minutes", minutes, 0, whole=False)
-        refuse_below("pairs", pairs, FEWEST_PAIRS)
-        if len(chosen_seeds) > 1:
-            raise OptionError("seeds", f"is {chosen_seeds}; a trained model takes one, of the videos")
-
-        from lit_video.probes.frozen import ModelOptions  # here, because importing torch takes seconds
-
-        options = ModelOptions(
-            num_frames,
-            image_size,
-            mean,
-            std=std,
-            tokens=tokens,
-            random_weights=random_weights,
-            seed=chosen_seeds[0],
-            device=device,
-        )
-        return profile_model(source, options, minutes=minutes, pairs=pairs, output=output)
-
-    _refuse(of_model, "is for a trained model, not for a scheme")
-    training = _Training(chosen_seeds, jobs, as_user_settings(settings))
-    return _profile_scheme(source, training, train=train, on=on, output=output)
+    refuse_model(scheme)
+    return _profile_scheme(scheme, training, train=train, on=on, output=output)
 
 
-def is_scheme(source: object) -> bool:
-    """Return whether a source is an attention scheme, not a trained model, by its form."""
-    if not isinstance(source, str | Path):
-        return isinstance(source, type)
-    text = str(source)
-    if text in KNOWN or text.endswith(".py") or ".py:" in text:
-        return True
+def refuse_model(scheme: object) -> None:
+    """Refuse a trained model, by its form: :func:`lit_video.probe` takes it."""
+    text = str(scheme)
+    if isinstance(scheme, type) or text in KNOWN or text.endswith(".py") or ".py:" in text:
+        return
     named = text.startswith(("hub:", "torchvision:", "timm:"))
-    return not (named or "/" in text or user_path(text).exists())
-
-
-def _refuse(arguments: dict[str, Any], reason: str) -> None:
-    """Refuse arguments that have no meaning for what is profiled."""
-    for name, value in arguments.items():
-        if value is not None:
-            raise OptionError(name, reason)
+    if named or not isinstance(scheme, str | Path) or "/" in text or user_path(text).exists():
+        raise UserError(f"{text} is no attention scheme; what a trained model sees: lit_video probe {text}")
 
 
 def _profile_scheme(

@@ -22,7 +22,7 @@ COMMANDS = (
     *("finetune", "compare", "fit", "sweep"),
     *("table", "report", "pack", "reproduce", "dashboard"),
     *("test", "predict", "attention", "embed", "export", "weights"),
-    *("profile", "cost", "data", "doctor"),
+    *("profile", "probe", "cost", "data", "doctor"),
 )
 PROGRAM = "lit_video"
 

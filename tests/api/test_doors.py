@@ -81,11 +81,12 @@ CALLS = {
     ("profile", "joint", "--look", "--data.num_workers", "0"): (
         "profile",
         ("joint",),
-        {
-            **{"train": False, "on": None, "seeds": [0], "output": None, "jobs": 1, "settings": WORKERS},
-            **dict.fromkeys(("minutes", "pairs", "num_frames", "image_size", "mean", "std", "device")),
-            **{"tokens": False, "random_weights": False},
-        },
+        {"train": False, "on": None, "seeds": [0], "output": None, "jobs": 1, "settings": WORKERS},
+    ),
+    ("probe", "RUN", "--pairs", "4", "--image_size", "32,48"): (
+        "probe",
+        ("RUN",),
+        {"pairs": 4, "image_size": [32, 48], "seed": 0, "output": None, "tokens": False, "random_weights": False},
     ),
     ("data", "check", "tests", "--dataset", "VideoFolder", "--data.root", "DIR"): (
         "check",
@@ -148,7 +149,7 @@ def test_a_command_of_a_trained_model_calls_its_function(command, run, monkeypat
 def test_every_command_is_a_door():
     tried = {" ".join(words[:2]) if words[0] == "data" else words[0] for words in CALLS} | {"weights fetch"}
     assert tried | WITH_A_CHECKPOINT.keys() == every_parser().keys()
-    assert len(COMMANDS) == 19
+    assert len(COMMANDS) == 20
 
 
 @pytest.mark.parametrize(

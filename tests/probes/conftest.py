@@ -31,9 +31,9 @@ def motion(clips):
     return ((right - left) / (grey**2).sum((1, 2, 3)))[:, None]
 
 
-def profiled(model, pairs=8, **arguments):
-    """Return the profile of a model on few videos."""
-    return lit_video.profile(model, pairs=pairs, **{**CLIP, **arguments})
+def probed(model, pairs=8, **arguments):
+    """Return what probes of a model tell on few videos."""
+    return lit_video.probe(model, pairs=pairs, **{**CLIP, **arguments})
 
 
 def still(tokens):

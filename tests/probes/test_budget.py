@@ -6,7 +6,7 @@ from lit_video.errors import UserError
 from lit_video.probes.budget import MOST_ROUNDS, resolution, resolved, rounds_for
 from lit_video.probes.heads import FEWEST_ROUNDS
 from lit_video.tables.statistics.wilson import wilson
-from tests.probes.conftest import mean_colours, profiled
+from tests.probes.conftest import mean_colours, probed
 
 
 def test_minutes_are_divided_by_the_seconds_of_a_round():
@@ -31,8 +31,8 @@ def test_the_resolution_is_half_of_the_interval_around_half():
 
 def test_the_same_minutes_are_the_same_videos_at_every_call(monkeypatch):
     monkeypatch.setattr("lit_video.probes.budget.MOST_ROUNDS", 6)
-    first = profiled(mean_colours, pairs=None, minutes=5)
+    first = probed(mean_colours, pairs=None, minutes=5)
     assert first.measured.rounds == 6
     monkeypatch.setattr("lit_video.probes.budget.MOST_ROUNDS", 8)
-    assert profiled(mean_colours, pairs=None, minutes=5).measured.rounds == 6
-    assert profiled(mean_colours, pairs=None, minutes=6).measured.rounds == 8
+    assert probed(mean_colours, pairs=None, minutes=5).measured.rounds == 6
+    assert probed(mean_colours, pairs=None, minutes=6).measured.rounds == 8

@@ -1,4 +1,4 @@
-"""Test every kind of model that ``profile`` takes: tiny ones, made by the test."""
+"""Test every kind of model that ``probe`` takes: tiny ones, made by the test."""
 
 import json
 import sys
@@ -10,11 +10,11 @@ from torch import nn
 
 import lit_video
 from lit_video.__main__ import main
-from lit_video.api.profile import is_scheme
+from lit_video.attention import Joint
 from lit_video.errors import UserError
 from lit_video.probes.frozen import ModelOptions
 from lit_video.probes.loading import frozen_model
-from tests.probes.conftest import CLIP, profiled
+from tests.probes.conftest import CLIP, probed
 
 CLIPS = torch.randint(0, 256, (2, 8, 3, 32, 32), dtype=torch.uint8)
 PIXELS = {"image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.25, 0.3], "do_normalize": True}
@@ -50,20 +50,20 @@ def test_a_run_is_read_at_the_input_of_its_classifier(run):
     assert frozen_model(run, ModelOptions(tokens=True)).features(clips).ndim == 3
 
 
-def test_the_command_profiles_a_run(run, here, capsys):
-    assert main(["profile", str(run), "--pairs", "4", "-o", "out"]) == 0
+def test_the_command_probes_a_run(run, here, capsys):
+    assert main(["probe", str(run), "--pairs", "4", "-o", "out"]) == 0
     said = capsys.readouterr()
     assert "drift" in said.out and "the settings of its test" in said.out
     assert (here / "out/skills.png").is_file() and "out/skills.png" in said.err
 
 
-def test_a_profile_says_if_its_motions_were_seen_in_pretraining(run):
+def test_a_probe_says_if_its_motions_were_seen_in_pretraining(run):
     assert "seen in pretraining" in " ".join(frozen_model("hub:drawn", ModelOptions()).remarks)
     assert not frozen_model("hub:drawn", ModelOptions(random_weights=True)).remarks
     assert "seen in pretraining" not in " ".join(frozen_model(run, ModelOptions()).remarks)
 
 
-def test_a_profile_says_if_a_model_was_fine_tuned_from_drawn_videos():
+def test_a_probe_says_if_a_model_was_fine_tuned_from_drawn_videos():
     finetuned = replace(lit_video.load("hub:drawn"), class_names=["a", "b"])
     assert not frozen_model(finetuned, ModelOptions()).remarks
     finetuned.model.hparams["weights"] = "hub:drawn"
@@ -82,25 +82,32 @@ def colours(clips):
 
 
 @pytest.mark.parametrize("name", ["colours", "small"])
-def test_the_command_profiles_a_function_or_module_of_a_file(name, here, capsys):
+def test_the_command_probes_a_function_or_module_of_a_file(name, here, capsys):
     (here / "features_of_mine.py").write_text(FILE)
     clip = ["--num_frames", "8", "--image_size", "32", "--mean", "0.5", "--std", "0.25"]
     try:
-        assert main(["profile", f"features_of_mine.py:{name}", "--pairs", "4", "-o", "out", *clip]) == 0
+        assert main(["probe", f"features_of_mine.py:{name}", "--pairs", "4", "-o", "out", *clip]) == 0
         assert "as given" in capsys.readouterr().out and (here / "out/skills.csv").is_file()
-        assert main(["profile", "features_of_mine.py:missing", "--look"]) == 2
+        assert main(["probe", "features_of_mine.py:missing"]) == 2
         assert "missing" in capsys.readouterr().err
         assert main(["profile", f"features_of_mine.py:{name}", "--look"]) == 2
-        assert "train" in capsys.readouterr().err
+        assert f"has no scheme {name}" in capsys.readouterr().err
     finally:
         sys.modules.pop("features_of_mine", None)
 
 
-@pytest.mark.parametrize("folder", ["a.python/run", "my.py/run"])
-def test_a_run_below_a_folder_of_any_name_is_a_model(folder, here):
-    (here / folder).mkdir(parents=True)
-    assert not is_scheme(folder)
-    assert is_scheme("my.py") and is_scheme("my.py:Kind") and is_scheme("a.python/my.py")
+@pytest.mark.parametrize("model", ["a.python/run", "my.py/run", "hub:drawn", "torchvision:r3d_18", Small()])
+def test_profile_refuses_a_model_and_names_the_command_for_it(model, here):
+    (here / "a.python/run").mkdir(parents=True)
+    (here / "my.py/run").mkdir(parents=True)
+    with pytest.raises(UserError, match="no attention scheme; what a trained model sees: lit_video probe"):
+        lit_video.profile(model)
+
+
+@pytest.mark.parametrize("scheme", ["joint", Joint])
+def test_probe_refuses_a_scheme(scheme):
+    with pytest.raises(UserError, match="is an attention scheme, not a trained model"):
+        lit_video.probe(scheme)
 
 
 @pytest.fixture(params=["videomae", "timesformer"])
@@ -187,31 +194,31 @@ def test_an_exported_program_is_read_at_its_logits(batch, here):
     torch.export.save(program, here / "model.pt2")
     data = {"num_frames": 8, "image_size": 32, "mean": 0.5, "std": 0.25, "channels": "rgb"}
     (here / "settings.json").write_text(json.dumps({"data": data}))
-    profile = lit_video.profile(here / "model.pt2", pairs=4)
-    assert profile.measured.direction.value == 50
-    assert profile.clip.origins["mean"] == "settings.json beside it"
-    assert profiled(program, pairs=4).measured.direction.value == 50
+    seen = lit_video.probe(here / "model.pt2", pairs=4)
+    assert seen.measured.direction.value == 50
+    assert seen.clip.origins["mean"] == "settings.json beside it"
+    assert probed(program, pairs=4).measured.direction.value == 50
     (here / "model.pt2").write_bytes(b"PK\3\4 damaged")
     with pytest.raises(UserError, match=r"model\.pt2"):
-        lit_video.profile(here / "model.pt2", pairs=4)
+        lit_video.probe(here / "model.pt2", pairs=4)
 
 
 def test_a_module_is_put_into_eval_mode_and_back():
     module = Small().train()
     module.norm.eval()
-    profile = profiled(module, pairs=4)
-    assert profile.measured.direction.value == 50
+    seen = probed(module, pairs=4)
+    assert seen.measured.direction.value == 50
     assert module.training and module.drop.training and not module.norm.training
 
 
 def test_a_module_in_bfloat16_and_a_script_are_read():
-    assert profiled(Small().bfloat16(), pairs=4).measured.direction.value == 50
-    assert profiled(torch.jit.script(Small().eval()), pairs=4).measured.direction.value == 50
+    assert probed(Small().bfloat16(), pairs=4).measured.direction.value == 50
+    assert probed(torch.jit.script(Small().eval()), pairs=4).measured.direction.value == 50
 
 
 def test_features_of_a_function_may_be_half_precision_or_need_gradients():
     weight = torch.randn(3, 2, requires_grad=True)
-    assert profiled(lambda clip: (clip.mean((2, 3, 4)) @ weight).half(), pairs=4).measured.direction.value == 50
+    assert probed(lambda clip: (clip.mean((2, 3, 4)) @ weight).half(), pairs=4).measured.direction.value == 50
 
 
 def _stateful():
@@ -243,49 +250,48 @@ REFUSED = {
 @pytest.mark.parametrize("reason", REFUSED)
 def test_a_function_that_gives_no_features_is_refused(reason):
     with pytest.raises(UserError, match=reason):
-        profiled(REFUSED[reason], pairs=4)
+        probed(REFUSED[reason], pairs=4)
 
 
 @pytest.mark.parametrize("part", [nn.Dropout(0.1), nn.BatchNorm3d(3)])
 def test_a_function_of_a_module_in_training_mode_is_refused(part):
     with pytest.raises(UserError, match="eval"):
-        profiled(_training(part), pairs=4)
+        probed(_training(part), pairs=4)
 
 
 def test_constant_features_tell_nothing():
-    profile = profiled(lambda clip: torch.ones(len(clip), 5), pairs=4)
-    assert profile.measured.direction.value == 50
-    assert profile.measured.recognised.value == pytest.approx(100 / len(profile.skills))
+    seen = probed(lambda clip: torch.ones(len(clip), 5), pairs=4)
+    assert seen.measured.direction.value == 50
+    assert seen.measured.recognised.value == pytest.approx(100 / len(seen.skills))
 
 
 def test_a_setting_that_is_not_known_is_asked_for():
     with pytest.raises(UserError, match="num_frames, --mean, --std"):
-        lit_video.profile(Small(), image_size=32, pairs=4)
+        lit_video.probe(Small(), image_size=32, pairs=4)
     with pytest.raises(UserError, match="num_frames"):
-        profiled(Small(), num_frames=1, pairs=4)
+        probed(Small(), num_frames=1, pairs=4)
     with pytest.raises(UserError, match="mean"):
-        profiled(Small(), mean=127.5, pairs=4)
+        probed(Small(), mean=127.5, pairs=4)
     with pytest.raises(UserError, match="std"):
-        profiled(Small(), std=0, pairs=4)
+        probed(Small(), std=0, pairs=4)
 
 
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["joint", "--minutes", "3"], "minutes"),
-        (["joint", "--random_weights"], "random_weights"),
-        (["torchvision:r3d_18", "--look"], "train"),
-        (["torchvision:r3d_18", "--seeds", "0,1"], "seeds"),
+        (["joint", "--minutes", "3"], "joint is an attention scheme"),
+        (["torchvision:r3d_18", "--look"], "--look"),
+        (["torchvision:r3d_18", "--seed", "-1"], "seed"),
         (["torchvision:r3d_18", "--pairs", "2"], "pairs"),
         (["torchvision:r3d_18", "--mean", "x"], "mean"),
-        (["torchvision:r3d_18", "--data.num_workers", "0"], "settings"),
+        (["torchvision:r3d_18", "--data.num_workers", "0"], "--data.num_workers"),
         (["runs/nowhere"], "runs/nowhere"),
         (["hub:nothing"], "hub:nothing"),
         (["nothing.py:read", "--pairs", "4"], "nothing.py"),
     ],
 )
 def test_a_mistake_is_one_line(words, named, here, capsys):
-    assert main(["profile", *words]) == 2
+    assert main(["probe", *words]) == 2
     said = capsys.readouterr().err
     assert named in said and len(said.strip().splitlines()) == 1
 
@@ -297,10 +303,10 @@ def test_kept_features_are_read_again_mended_and_made_anew_for_another_function(
         seen.append(len(clip))
         return scale * clip.mean((2, 3, 4)) ** 2
 
-    first = profiled(read, pairs=5)
+    first = probed(read, pairs=5)
     made = sum(seen)
     seen.clear()
-    again = profiled(read, pairs=5)
+    again = probed(read, pairs=5)
     assert again.data == first.data
     assert sum(seen) == 4 < made  # the check alone
 
@@ -311,12 +317,12 @@ def test_kept_features_are_read_again_mended_and_made_anew_for_another_function(
     files[2].write_bytes(content)
     files[3].write_bytes(content[:100])
     seen.clear()
-    assert profiled(read, pairs=5).data == first.data
+    assert probed(read, pairs=5).data == first.data
     assert sum(seen) == 4 + 2 * 2 * len(first.skills)
 
-    changed = lit_video.profile(lambda clip: read(clip, 3.0), pairs=5, **CLIP)
+    changed = lit_video.probe(lambda clip: read(clip, 3.0), pairs=5, **CLIP)
     assert changed.measured.folder != first.measured.folder  # another name
     read.__defaults__ = (2.0,)
     seen.clear()
-    profiled(read, pairs=5)
+    probed(read, pairs=5)
     assert sum(seen) == made

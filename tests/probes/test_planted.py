@@ -6,31 +6,31 @@ import numpy as np
 import pytest
 import torch
 
-from lit_video.api.model_profile import WEAK, ModelProfile
+from lit_video.api.probe import WEAK, Probed
 from lit_video.probes.attentive import attentive_hits
 from lit_video.probes.heads import linear_hits
 from lit_video.probes.videos import ProbeVideos, steps_of
 from lit_video.tables.statistics import accuracy_interval, chance_of_share
-from tests.probes.conftest import mean_colours, motion, profiled, still
+from tests.probes.conftest import mean_colours, motion, probed, still
 
 
 def test_a_feature_of_motion_has_all_directions_of_drift():
-    profile = profiled(motion, pairs=32)
-    drift = profile.skills["drift"]
+    seen = probed(motion, pairs=32)
+    drift = seen.skills["drift"]
     assert drift.direction.value == 100 and drift.is_seen
     assert drift.direction.low > 80
-    assert "drift" in profile.sentences[0]
-    still_shape = profile.skills["order1"].direction  # nothing moves
+    assert "drift" in seen.sentences[0]
+    still_shape = seen.skills["order1"].direction  # nothing moves
     assert still_shape.low <= 50 <= still_shape.high
 
 
 @pytest.mark.parametrize("function", [mean_colours, still(tokens=False)])
 def test_features_without_time_have_exactly_half_of_the_directions(function):
-    profile = profiled(function, pairs=12)
-    for skill in profile.measured.skills:
+    seen = probed(function, pairs=12)
+    for skill in seen.measured.skills:
         assert skill.direction.value == 50 and not skill.is_seen, skill.name
         assert skill.direction.low < 50 < skill.direction.high
-    assert profile.measured.direction.value == 50
+    assert seen.measured.direction.value == 50
 
 
 def test_features_that_show_the_skill_alone_are_recognised():
@@ -76,11 +76,11 @@ def test_an_attentive_probe_reads_a_token_among_others():
 
 def test_an_attentive_probe_of_tokens_without_time_has_half_of_the_directions(monkeypatch):
     monkeypatch.setattr("lit_video.probes.attentive.MOST_TRAINING_STEPS", 2)
-    profile = profiled(still(tokens=True), pairs=4)
-    assert profile.measured.probe == "attentive"
-    assert WEAK in profile.sentences
-    assert profile.measured.direction.value == pytest.approx(50, abs=5)
-    assert profile.measured.mean_token.direction.value == 50
+    seen = probed(still(tokens=True), pairs=4)
+    assert seen.measured.probe == "attentive"
+    assert WEAK in seen.sentences
+    assert seen.measured.direction.value == pytest.approx(50, abs=5)
+    assert seen.measured.mean_token.direction.value == 50
 
 
 def test_beside_an_attentive_probe_stands_a_linear_probe_of_the_mean_token(monkeypatch):
@@ -91,16 +91,16 @@ def test_beside_an_attentive_probe_stands_a_linear_probe_of_the_mean_token(monke
         moved = torch.nn.functional.pad(motion(clips), (0, 3))
         return torch.stack([torch.zeros_like(moved), moved, torch.zeros_like(moved)], dim=1)
 
-    profile = profiled(tokens, pairs=16)
-    beside = profile.measured.mean_token
-    assert (profile.measured.probe, beside.probe) == ("attentive", "linear")
+    seen = probed(tokens, pairs=16)
+    beside = seen.measured.mean_token
+    assert (seen.measured.probe, beside.probe) == ("attentive", "linear")
     assert {skill.name: skill for skill in beside.skills}["drift"].direction.value == 100
-    assert profile.data[0]["mean_token_direction"] == 100 and "direction" in profile.data[0]
-    text = str(profile)
+    assert seen.data[0]["mean_token_direction"] == 100 and "direction" in seen.data[0]
+    text = str(seen)
     assert text.count("recognised") >= 2 and text.index("attentive probe") < text.index("linear probe of the mean")
-    (sentence,) = [sentence for sentence in profile.sentences if sentence.startswith("by the linear probe")]
+    (sentence,) = [sentence for sentence in seen.sentences if sentence.startswith("by the linear probe")]
     assert "drift" in sentence
-    of_features = profiled(motion, pairs=4)
+    of_features = probed(motion, pairs=4)
     assert of_features.measured.mean_token is None and "mean_token_direction" not in of_features.data[0]
 
 
@@ -109,7 +109,7 @@ def test_the_same_seed_gives_the_same_numbers_and_another_seed_other_videos():
     assert first.equal(ProbeVideos(8, (32, 32), 0).round(3))
     assert not first.equal(ProbeVideos(8, (32, 32), 1).round(3))
     assert first[1].equal(first[0].flip(0))
-    assert profiled(motion, pairs=4).data == profiled(motion, pairs=4).data
+    assert probed(motion, pairs=4).data == probed(motion, pairs=4).data
 
 
 @pytest.mark.parametrize(("num_frames", "steps"), [(2, 2), (4, 4), (8, 8), (12, 12), (16, 16), (17, 17), (32, 16)])
@@ -140,15 +140,15 @@ class _Nothing:
 
 
 def test_the_result_shows_itself_and_is_written(here):
-    profile = profiled(motion, pairs=4)
-    assert isinstance(profile, ModelProfile) and profile.ok
-    assert "drift" in str(profile) and "as given" in str(profile)
-    assert "<svg" in profile._repr_html_() and "<table" in profile._repr_html_()
-    assert profile.picture.read_bytes().startswith(b"\x89PNG")
-    with profile.picture.with_name("skills.csv").open() as file:
+    seen = probed(motion, pairs=4)
+    assert isinstance(seen, Probed) and seen.ok
+    assert "drift" in str(seen) and "as given" in str(seen)
+    assert "<svg" in seen._repr_html_() and "<table" in seen._repr_html_()
+    assert seen.picture.read_bytes().startswith(b"\x89PNG")
+    with seen.picture.with_name("skills.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [row["skill"] for row in rows] == list(profile.skills)
-    assert float(rows[0]["direction"]) == profile.skills["drift"].direction.value
+    assert [row["skill"] for row in rows] == list(seen.skills)
+    assert float(rows[0]["direction"]) == seen.skills["drift"].direction.value
 
 
 def test_intervals_of_shares_hold_their_level():
@@ -170,9 +170,9 @@ def test_intervals_of_shares_hold_their_level():
 
 @pytest.mark.parametrize(("pairs", "is_told"), [(4, False), (6, True)])
 def test_too_few_pairs_for_an_interval_show_none(pairs, is_told, here):
-    profile = profiled(motion, pairs=pairs)
-    text = str(profile)
+    seen = probed(motion, pairs=pairs)
+    text = str(seen)
     assert "inf" not in text
     assert ("no interval for a single skill; 6 pairs" in text) != is_told
-    assert (profile.data[0]["direction_low"] is not None) == is_told
-    assert "inf" not in profile.picture.with_name("skills.csv").read_text()
+    assert (seen.data[0]["direction_low"] is not None) == is_told
+    assert "inf" not in seen.picture.with_name("skills.csv").read_text()

@@ -1,23 +1,30 @@
-"""Profile of a trained model: what probes of its frozen features tell of the temporal skills."""
+"""What probes of a trained model's frozen features tell of the temporal skills."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from lit_video.api.arguments import File, refuse_below
+from lit_video.api.schemes import function_in_file
+from lit_video.errors import UserError
+from lit_video.schemes.built_in import KNOWN
 from lit_video.utils.files import user_path, write_bytes, writing
 from lit_video.utils.shown import Part, Shown, TextTable
+from lit_video.utils.startup import set_up_process
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from torch import Tensor, nn
 
+    from lit_video.inference.predict import TrainedModel
     from lit_video.probes.clip_format import ClipFormat
-    from lit_video.probes.frozen import ModelOptions
     from lit_video.probes.measure import ProbeAccuracies, SkillSeen
     from lit_video.tables.statistics import Interval
 
+FEWEST_PAIRS = 4  # two pairs of each skill train the probe, two test it
 HEADER = ["skill", "kind", "recognised", "direction", "seen", "one frame", "two frames", "pixels", "sum (bound)"]
 
 
@@ -30,7 +37,7 @@ WEAK = (
 
 
 @dataclass(frozen=True, repr=False)
-class ModelProfile(Shown):
+class Probed(Shown):
     """Accuracies of probes of a frozen model's features, by skill, beside floors."""
 
     name: str
@@ -42,7 +49,7 @@ class ModelProfile(Shown):
 
     @property
     def ok(self) -> bool:
-        """True, as the model was profiled."""
+        """True, as the model was probed."""
         return True
 
     @property
@@ -174,19 +181,80 @@ def _row(skill: "SkillSeen") -> dict[str, Any]:
     }
 
 
-def profile_model(
-    model: Any, options: "ModelOptions", *, minutes: float | None, pairs: int | None, output: Path | str | None
-) -> ModelProfile:
-    """Probe a frozen model, and write its picture: see :func:`lit_video.profile`."""
+def probe(
+    model: "str | Path | TrainedModel | nn.Module | Callable[[Tensor], Tensor]",
+    *,
+    minutes: float | None = None,
+    pairs: int | None = None,
+    num_frames: int | None = None,
+    image_size: int | Sequence[int] | None = None,
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
+    tokens: bool = False,
+    random_weights: bool = False,
+    seed: int = 0,
+    device: Literal["cpu", "cuda"] | None = None,
+    output: File | None = None,
+) -> Probed:
+    """Say what a trained model sees of time; it stays as it is.
+
+    A linear probe reads its features of videos of the temporal skills: which skill is recognised, and which direction
+    given the skill, beside floors. Features are kept on disk.
+
+    Args:
+        model: a run's folder or checkpoint, ``hub:NAME``, ``torchvision:NAME``, ``timm:NAME`` (an image model, averaged
+            over frames), a folder of transformers, an exported program, a model of :func:`lit_video.load`, a module, or
+            a function, also as ``FILE.py:FUNCTION``, from normalised clips ``(b, 3, t, height, width)`` to features
+            ``(b, d)`` or tokens ``(b, n, d)``, which an attentive probe reads.
+        minutes: time for its features, which decides the number of videos; ``None`` for 3, or as long as the fewest
+            videos take.
+        pairs: number of pairs of a video and its reverse for each skill, from 4, in place of minutes.
+        num_frames: frames of its clips; ``None`` for its own, as for the next three.
+        image_size: side, or height and width, in pixels.
+        mean: mean of pixels from 0 to 1 that is subtracted, one or for each channel.
+        std: deviation of pixels by which they are divided.
+        tokens: read all tokens of a run or a folder of transformers by an attentive probe.
+        random_weights: take the model as it is before any training.
+        seed: seed of the videos and of random weights.
+        device: its device; ``None`` for a GPU if there is one, or where a module is.
+        output: folder to write; ``None`` for ``probe/NAME``.
+
+    Raises:
+        UserError: there is no such model, an argument is wrong, or the model gives no features.
+    """
+    refuse_below("minutes", minutes, 0, whole=False)
+    refuse_below("pairs", pairs, FEWEST_PAIRS)
+    refuse_below("seed", seed, 0)
+    set_up_process()
+    refuse_scheme(model)
+
+    from lit_video.probes.frozen import ModelOptions  # here, because importing torch takes seconds
     from lit_video.probes.loading import frozen_model
     from lit_video.probes.measure import probe_skills
 
-    frozen = frozen_model(model, options)
+    options = ModelOptions(
+        num_frames,
+        image_size,
+        mean,
+        std=std,
+        tokens=tokens,
+        random_weights=random_weights,
+        seed=seed,
+        device=device,
+    )
+    frozen = frozen_model(function_in_file(model) or model, options)
     measured = probe_skills(frozen, seed=options.seed, minutes=minutes, pairs=pairs)
-    profile = ModelProfile(frozen.name, frozen.clip, frozen.what, measured, frozen.remarks)
+    probed = Probed(frozen.name, frozen.clip, frozen.what, measured, frozen.remarks)
 
-    folder = Path("profile") / _folder_name(frozen.name) if output is None else user_path(output)
-    return replace(profile, picture=profile.write(folder))
+    folder = Path("probe") / _folder_name(frozen.name) if output is None else user_path(output)
+    return replace(probed, picture=probed.write(folder))
+
+
+def refuse_scheme(model: object) -> None:
+    """Refuse an attention scheme, which :func:`lit_video.profile` trains."""
+    if isinstance(model, type) or str(model) in KNOWN:
+        name = model.__name__ if isinstance(model, type) else model
+        raise UserError(f"{name} is an attention scheme, not a trained model; profile trains one and says what it sees")
 
 
 def _folder_name(name: str) -> str:
