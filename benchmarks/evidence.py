@@ -14,12 +14,12 @@ otherwise. A packed run counts if it has the settings that the files in ``experi
       tables:
         why: X-ViT's first table, long enough to learn.
         runs:
-          - configs: [scale/embedded_8]  # overlays of the tables, may be empty
+          - configs: [experiments/scale/embedded_8.yaml]  # overlays of the tables, may be empty
             seeds: [0, 1, 2]
             steps: 2048
             step: 0.09  # seconds of an optimizer step on one core
             tables: {ablation_tw: {tw0: 1.0, tw1: 1.1}}  # how many such steps a step of a row costs
-          - configs: [scale/utd_mhad]
+          - configs: [experiments/scale/utd_mhad.yaml]
             needs: utd_mhad  # folder of real videos below $LIT_VIDEO_DATA; left out for drawn ones
             seeds: [0, 1, 2, 3, 4]
             steps: 780
@@ -72,7 +72,7 @@ class Planned:
 
     stage: str
     table: str
-    configs: tuple[str, ...]  # overlays, such as scale/profile
+    configs: tuple[str, ...]  # overlays, such as experiments/scale/profile.yaml
     row: str
     seed: int
     seconds: float  # planned, of one core
@@ -81,7 +81,7 @@ class Planned:
     @property
     def files(self) -> tuple[Path, ...]:
         """The table's file and its overlays."""
-        return tuple(EXPERIMENTS / f"{name}.yaml" for name in (self.table, *self.configs))
+        return (EXPERIMENTS / f"{self.table}.yaml", *(ROOT / config for config in self.configs))
 
     @property
     def read(self) -> Table:

