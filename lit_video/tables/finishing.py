@@ -1,0 +1,101 @@
+"""Whether a training has finished, by skill: were its films learned, or does twice the training not help?
+
+A row that ends before attention over frames has begun says nothing about the scheme. A skill *has begun* if the
+interval of its directions right on fresh films, as difficult as those of training, lies above chance. A skill that has
+begun is *finished* if 90 % of its training films are right, or if half of the training, with a schedule of its own,
+ends less than three points below on the fresh films of all skills that have begun, with an upper bound below five.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lit_video.runs.predictions import Predictions, TaskPredictions
+from lit_video.tables.statistics import Interval, accuracy_interval, cautious_difference
+
+CHANCE = 50.0  # percent of directions
+LEARNED = 90.0  # percent of a skill's training films
+GAIN = 3.0  # points by which twice the training may help a finished row
+BOUND = 5.0  # upper bound of these points
+Opposites = Mapping[str, tuple[int, int]]  # the two classes of each skill, by its name
+
+
+@dataclass(frozen=True)
+class SkillEnd:
+    """What a training knew of a skill at its end."""
+
+    name: str
+    direction: Interval  # directions right of fresh films, in percent
+    trained: float  # training films of which skill and direction are right, in percent
+
+    @property
+    def has_begun(self) -> bool:
+        """True if the directions right lie above chance."""
+        return self.direction.low > CHANCE
+
+
+@dataclass(frozen=True)
+class Finish:
+    """How a training ended: its skills, and what the second half of the steps added."""
+
+    skills: list[SkillEnd]
+    gain: Interval | None = (
+        None  # points above half of the training, over the skills that have begun; ``None`` without it
+    )
+
+    @property
+    def not_begun(self) -> list[str]:
+        """Names of the skills that have not begun."""
+        return [skill.name for skill in self.skills if not skill.has_begun]
+
+    @property
+    def unfinished(self) -> list[str]:
+        """Names of the skills that have begun, and are neither learned nor at their end."""
+        at_end = self.gain is not None and self.gain.value < GAIN and self.gain.high < BOUND
+        return [skill.name for skill in self.skills if skill.has_begun and skill.trained < LEARNED and not at_end]
+
+    @property
+    def is_finished(self) -> bool:
+        """True if every skill has begun and is finished."""
+        return not self.not_begun and not self.unfinished
+
+
+def finish(
+    trained: Predictions, fresh: Predictions, opposites: Opposites, *, half: Predictions | None = None
+) -> Finish:
+    """Return how a training ended.
+
+    Args:
+        trained: predictions of training films.
+        fresh: predictions of fresh films, with their draws: a film and its reverse are one.
+        opposites: the skills that the row can see, with their classes.
+        half: predictions of the same fresh films after half of the training.
+    """
+    task = fresh.tasks[""]
+    right = directions_right(task)
+    draws = fresh.draws.number if fresh.draws else None
+
+    skills = []
+    for name, classes in opposites.items():
+        of_skill = np.isin(task.target, classes)
+        groups = None if draws is None else draws[of_skill]
+        learned = trained.tasks[""]
+        hits = learned.hits()[np.isin(learned.target, classes)]
+        skills.append(SkillEnd(name, accuracy_interval(right[of_skill], groups=groups), 100 * float(hits.mean())))
+
+    begun = [classes for skill in skills if skill.has_begun for classes in opposites[skill.name]]
+    if half is None or not begun:
+        return Finish(skills)
+    of_begun = np.isin(task.target, begun)
+    before = directions_right(half.of(fresh.video).tasks[""])
+    groups = None if draws is None else draws[of_begun]
+    return Finish(skills, cautious_difference([right[of_begun]], [before[of_begun]], groups=groups))
+
+
+def directions_right(task: TaskPredictions) -> NDArray[np.bool_]:
+    """Return whether each video's direction is right; refuse predictions of classes without directions."""
+    if task.direction is None:
+        raise ValueError("the classes of these predictions have no opposites, so no direction is right or wrong")
+    return task.direction

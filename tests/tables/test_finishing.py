@@ -1,0 +1,83 @@
+"""Test which trainings have finished, on made predictions of two skills."""
+
+import numpy as np
+import pytest
+
+from lit_video.runs.predictions import Draws, Predictions
+from lit_video.tables.finishing import finish
+
+OPPOSITES = {"drift": (0, 1), "zoom": (2, 3)}
+CLASSES = ["drift left", "drift right", "zoom in", "zoom out"]
+PAIRS = 100
+
+
+def predictions(**right):
+    """Return predictions of a film and its reverse for each pair; of ``right`` pairs of a skill both are right."""
+    logits, target, draws = [], [], []
+    for skill, classes in OPPOSITES.items():
+        for pair in range(PAIRS):
+            # a wrong pair has the same direction for the film and for its reverse: one of the two is right
+            said = classes if pair < right[skill] else (classes[0], classes[0])
+            for label, answer in zip(classes, said, strict=True):
+                logits.append([float(number == answer) for number in range(4)])
+                target.append(label)
+                draws.append(f"{skill}/{pair}")
+    return Predictions.of_logits(
+        np.arange(len(target)),
+        {"": (np.array(logits), np.array(target), CLASSES)},
+        opposite=np.array([1, 0, 3, 2]),
+        draws=Draws.of_names("pair", draws),
+    )
+
+
+ALL = predictions(drift=100, zoom=100)
+
+
+def test_a_skill_at_chance_has_not_begun_whatever_was_memorised():
+    """Give half of zoom's directions, as a row that sees no order, and all training films."""
+    end = finish(ALL, predictions(drift=90, zoom=0), OPPOSITES)
+    assert end.not_begun == ["zoom"] and not end.unfinished and not end.is_finished
+    assert [skill.direction.value for skill in end.skills] == [95, 50]
+
+
+def test_training_films_that_are_right_finish_a_skill():
+    end = finish(ALL, predictions(drift=60, zoom=60), OPPOSITES)
+    assert end.is_finished and end.gain is None
+    trained = predictions(drift=100, zoom=70)
+    assert [skill.trained for skill in finish(trained, ALL, OPPOSITES).skills] == [100, 85]
+    assert finish(trained, ALL, OPPOSITES).unfinished == ["zoom"]
+
+
+@pytest.mark.parametrize(
+    ("half", "finished"), [(60, True), (59, True), (54, False), (40, False)], ids=["equal", "0.5", "3", "10 points"]
+)
+def test_a_row_whose_second_half_adds_little_has_finished(half, finished):
+    trained = predictions(drift=60, zoom=60)
+    full = predictions(drift=60, zoom=60)
+    end = finish(trained, full, OPPOSITES, half=predictions(drift=half, zoom=half))
+    assert end.gain.value == pytest.approx((60 - half) / 2)
+    assert end.is_finished is finished
+
+
+def test_a_small_gain_that_few_films_leave_uncertain_has_not_finished():
+    """Gain 2.5 points with an upper bound above five."""
+    trained = predictions(drift=60, zoom=60)
+    end = finish(trained, predictions(drift=60, zoom=0), OPPOSITES, half=predictions(drift=55, zoom=0))
+    assert end.gain.value == pytest.approx(2.5) and end.gain.high > 5
+    assert end.unfinished == ["drift"]
+
+
+def test_the_gain_is_that_of_skills_that_have_begun():
+    end = finish(ALL, predictions(drift=80, zoom=0), OPPOSITES, half=predictions(drift=80, zoom=60))
+    assert end.gain.value == 0
+
+
+def test_a_skill_that_the_row_cannot_see_is_not_asked():
+    seen = {"drift": OPPOSITES["drift"]}
+    assert finish(ALL, predictions(drift=100, zoom=0), seen).is_finished
+
+
+def test_predictions_without_directions_are_refused():
+    plain = Predictions.of_logits(np.arange(2), {"": (np.eye(2), np.arange(2), ["a", "b"])})
+    with pytest.raises(ValueError, match="no opposites"):
+        finish(plain, plain, OPPOSITES)
