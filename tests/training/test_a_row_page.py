@@ -1,39 +1,24 @@
 """Test that docs/a_row.md names what a run reaches, in this order."""
 
 import re
-import sys
 from pathlib import Path
 
 import lit_video
+from benchmarks.walk import first_calls
 from lit_video.__main__ import main
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs/a_row.md").read_text(encoding="utf-8")
-FOLDER = f"{Path(lit_video.__file__).parent}/"
-
-
-def first_calls(function):
-    """Call a function; return the package's functions that are reached, by file and name, by their first calls."""
-    reached = {}
-
-    def note(frame, event, _):
-        path = frame.f_code.co_filename
-        if event == "call" and path.startswith(FOLDER):
-            reached.setdefault((f"lit_video/{path.removeprefix(FOLDER)}", frame.f_code.co_qualname))
-
-    sys.setprofile(note)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return list(reached)
+PACKAGE = Path(lit_video.__file__).parent
 
 
 def test_its_steps_are_those_of_a_run_in_their_order(tiny, tmp_path):
     steps = re.findall(r"^\d+\. `(lit_video/[\w/]+\.py)`: `([\w.]+)`", PAGE, re.MULTILINE)
     row = ["--config", "tests/small/ablation_tw.yaml", "--row", "tw1", "--runs", str(tmp_path)]
 
-    reached = first_calls(lambda: main(["fit", *row, *tiny, "--trainer.max_epochs=1", "--trainer.logger=false"]))
+    reached = first_calls(
+        lambda: main(["fit", *row, *tiny, "--trainer.max_epochs=1", "--trainer.logger=false"]), PACKAGE
+    )
 
     assert [*tmp_path.rglob("predictions.npz")], "the run has no result"
     assert [step for step in steps if step not in reached] == []
