@@ -63,14 +63,14 @@ class Optimization:
     warmup: ShareBelowOne = 5 / 35
     warmup_start: Share = 0.1
     milestones: tuple[InnerShare, ...] = ()
-    cooldown: ShareBelowOne = 0.0
+    cooldown: InnerShare | None = None
     whole_cosine: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
         if self.cooldown and (self.milestones or self.whole_cosine):
             raise ValueError("cooldown takes the place of milestones and whole_cosine: give one of the three")
-        if self.warmup + self.cooldown > 1:
+        if self.cooldown and self.warmup + self.cooldown > 1:
             raise ValueError(f"warmup {self.warmup:g} and cooldown {self.cooldown:g} are more than the training")
         if self.optimizer == "muon" and self.decay_all:
             raise ValueError("decay_all is for sgd and adamw; muon is for matrices alone")

@@ -68,7 +68,7 @@ class Verdict:
         text = self.words
         if self.judged.why:
             text += f": {self.judged.why}"
-        if self.tested and self.judged.learned is None:
+        if self.tested and not self.judged.recorded:
             text += f" {NOT_RECORDED}"
         if self.survives is False:
             text += ", but not after correction for all claims"

@@ -19,6 +19,7 @@ from lit_video.utils.text import plural
 Accuracies = Mapping[str, float]  # by row
 UNDECIDED: OrderVerdict = "undecided"
 SUSPENDED: OrderVerdict = "suspended"
+UNFINISHED: OrderVerdict = "unfinished"
 
 ONE_SEED = "One seed compares these models, not the methods: add --seeds 0,1,2"
 
@@ -79,9 +80,17 @@ def _same_test(first: Predictions, second: Predictions) -> bool:
 
 
 def row_pairs(
-    paper: Accuracies, measured: Accuracies, row_hits: RowHits, *, suspended: Collection[frozenset[str]] = ()
+    paper: Accuracies,
+    measured: Accuracies,
+    row_hits: RowHits,
+    *,
+    suspended: Collection[frozenset[str]] = (),
+    unfinished: Collection[str] = (),
 ) -> list[Pair]:
-    """Return the pairs of rows that were run, with the verdicts on the paper's order; ``suspended`` pairs get none."""
+    """Return the pairs of rows that were run, with the verdicts on the paper's order.
+
+    Pairs that are ``suspended``, or have a row that is ``unfinished``, get none.
+    """
     pairs = []
     differences = []
     for name, other_name in combinations(measured, 2):
@@ -93,7 +102,8 @@ def row_pairs(
 
         verdict = None
         if ordered:
-            verdict = SUSPENDED if {first, second} in suspended else UNDECIDED
+            verdict = UNFINISHED if {first, second} & {*unfinished} else UNDECIDED
+            verdict = SUSPENDED if {first, second} in suspended else verdict
 
         difference = row_hits.difference(first, second)
         bounded = difference is not None and difference.bounded
@@ -114,7 +124,7 @@ def row_pairs(
 def _judged(pairs: Sequence[Pair], differences: Sequence[Interval | None]) -> list[Pair]:
     """Add verdicts to the pairs that the paper orders, corrected for the number of these pairs (Holm).
 
-    Suspended pairs count in this number, because they were suspended after a look at them.
+    Suspended and unfinished pairs count in this number, because they were left out after a look at them.
     """
     judged = list(pairs)
     tested = []
@@ -141,6 +151,7 @@ def agreement_of(paper: Accuracies, measured: Accuracies, pairs: Sequence[Pair])
         supported=counts["supported"],
         contradicted=counts["contradicted"],
         undecided=counts["undecided"],
+        unfinished=counts["unfinished"],
         suspended=counts["suspended"],
         orderings=orderings,
     )
@@ -156,8 +167,9 @@ def sentences(summary: TableSummary) -> list[str]:
     covered = certainty(summary)
     models = "our models of one seed" if covered.endswith(ONE_SEED) else "our runs"
     undecided = f"{result.undecided} undecided"
-    if result.suspended:
-        undecided += f" ({result.suspended} more suspended, as claims about them are)"
+    left_out = [f"{result.unfinished} more unfinished"] if result.unfinished else []
+    left_out += [f"{result.suspended} more suspended, as claims about them are"] if result.suspended else []
+    undecided += f" ({'; '.join(left_out)})" if left_out else ""
     lines = [
         f"Order of {result.rows} rows against the paper: Kendall's tau {tau}. Of its {len(result.orderings)} "
         f"orderings of two rows {models} support {result.supported}, contradict {result.contradicted} and leave "
@@ -165,7 +177,7 @@ def sentences(summary: TableSummary) -> list[str]:
     ]
 
     labels = summary.labels
-    for verdict in ("contradicted", "undecided", "suspended"):
+    for verdict in ("contradicted", "undecided", "unfinished", "suspended"):
         texts = []
         for pair in result.orderings:
             if pair.verdict == verdict:

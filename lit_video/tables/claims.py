@@ -107,6 +107,12 @@ def suspended_pairs(table: Table) -> set[frozenset[str]]:
     return pairs
 
 
+def controls_of(table: Table) -> set[str]:
+    """Return the rows of a table that a claim names as its control; as such they need not learn."""
+    entries = [entry for _, _, entry in _entries(table.path.parent) if entry["table"] == table.name]
+    return {str(entry["control"]) for entry in entries if "control" in entry}
+
+
 def _entries(experiments: Path) -> Iterator[tuple[str, Mapping[str, Any], Any]]:
     """Yield each claim as its file has it, with its place for messages and the file's content."""
     for path in sorted((experiments / "claims").glob("*.yaml")):

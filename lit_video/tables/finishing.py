@@ -4,6 +4,8 @@ A row that ends before attention over frames has begun says nothing about the sc
 interval of its directions right on fresh films, as difficult as those of training, lies above chance. A skill that has
 begun is *finished* if 90 % of its training films are right, or if half of the training, with a schedule of its own,
 ends less than three points below on the fresh films of all skills that have begun, with an upper bound below five.
+
+On other videos a training is finished if 90 % of its training videos are right.
 """
 
 from collections.abc import Mapping
@@ -12,14 +14,34 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lit_video.runs.curves import read_curves
+from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import Predictions, TaskPredictions
 from lit_video.tables.statistics import Interval, accuracy_interval, cautious_difference
 
 CHANCE = 50.0  # percent of directions
-LEARNED = 90.0  # percent of a skill's training films
+LEARNED = 90.0  # percent of the training videos, or of a skill's training films
+TRAINED = "train/video_top1"  # name of the accuracy on training videos among a result's metrics
 GAIN = 3.0  # points by which twice the training may help a finished row
 BOUND = 5.0  # upper bound of these points
 Opposites = Mapping[str, tuple[int, int]]  # the two classes of each skill, by its name
+
+
+@dataclass(frozen=True)
+class LearnedShare:
+    """Training videos that a run had right at its end."""
+
+    percent: float
+    augmented: bool  # by the last epoch of the curve, on augmented clips, where no test of training videos was recorded
+
+
+def learned_share(run: FinishedRun) -> LearnedShare | None:
+    """Return how many training videos a run had right at its end; ``None`` if neither record nor curve says it."""
+    recorded = run.result.metrics.get(TRAINED)
+    if recorded is not None:
+        return LearnedShare(recorded, augmented=False)
+    of_clips = [point["train/clip_top1"] for point in read_curves(run.folder) if "train/clip_top1" in point]
+    return LearnedShare(of_clips[-1], augmented=True) if of_clips else None
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
 from lit_video.tables.summary import TableRuns
 from lit_video.utils.text import plural
 
-LEARNED = 90.0  # accuracy on training videos, in percent, from which on a row counts as having learned
 MOSTLY = 0.5  # share of the variance from which on more seeds, rather than more videos, would decide a claim
 NEEDS_CONTROL = "needs the control"
 TestedJudgement = Literal["supported", "supported by construction", "contradicted", "undecided", "too few to tell"]
-Judgement = Literal[TestedJudgement, "suspended", "not testable here", "not run"]  # in the order of a summary
+# in the order of a summary
+Judgement = Literal[TestedJudgement, "unfinished", "suspended", "not testable here", "not run"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Judged:
     chance: float = 1.0  # p-value of the claim's verdict, one-sided, corrected for the claim's pairs
     detectable: float = 0.0  # smallest difference in points that every pair shows with 80 % power
     few: str = ""  # "seeds 70 %" if too few seeds make 70 % of the variance, else likewise of videos or persons
-    learned: bool | None = None  # whether all rows learned; None if an accuracy on training videos was not recorded
+    recorded: bool = True  # whether it is known how many training videos the rows had right
 
     @property
     def tested(self) -> bool:
@@ -51,14 +51,14 @@ def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
         differences = [runs.row_hits.difference(*pair) for pair in claim.tested_pairs]
 
     judgement, why = _no_verdict(claim, runs, scale)
-    learned = _all_learned(claim, runs)
     if judgement:
-        return Judged(judgement, why, differences, learned=learned)
+        return Judged(judgement, why, differences)
 
+    recorded = _is_recorded(claim, runs)
     if claim.kind == "spread":
-        return replace(_spread(claim, runs), few="seeds", learned=learned)
+        return replace(_spread(claim, runs), few="seeds", recorded=recorded)
     tested = [difference for difference in differences if difference]
-    return replace(_by_tests(claim, runs, tested), learned=learned)
+    return replace(_by_tests(claim, runs, tested), recorded=recorded)
 
 
 def rows_of(claim: Claim) -> list[str]:
@@ -67,7 +67,7 @@ def rows_of(claim: Claim) -> list[str]:
 
 
 def _no_verdict(claim: Claim, runs: TableRuns, scale: str) -> tuple[Judgement | None, str]:
-    """Return the judgement and its reason if the claim has none: suspended, not run, or rows cannot decide it."""
+    """Return the judgement and its reason if the claim has no verdict: rows were not run, or cannot decide it."""
     if why := claim.suspended.get(scale):
         return "suspended", why
     if why := claim.why_untestable(scale):
@@ -75,9 +75,11 @@ def _no_verdict(claim: Claim, runs: TableRuns, scale: str) -> tuple[Judgement | 
     missing = [row for row in rows_of(claim) if row not in runs.hits]
     if missing:
         return "not run", NEEDS_CONTROL if missing == [claim.control] and len(runs.hits) else ""
-    for why in (_varies_more(claim, runs), _too_few_draws(runs), _not_learned(claim, runs)):
+    for why in (_varies_more(claim, runs), _too_few_draws(runs)):
         if why:
             return "not testable here", why
+    if why := _unfinished(claim, runs):
+        return "unfinished", why
     return None, ""
 
 
@@ -103,21 +105,20 @@ def _too_few_draws(runs: TableRuns) -> str:
     return ""
 
 
-def _not_learned(claim: Claim, runs: TableRuns) -> str:
-    """Name a row that ended before it had learned; a row that cannot see all that the task needs need not learn it."""
-    for row in rows_of(claim):
-        trained = runs.trained(row)
-        if trained is not None and trained < LEARNED and not runs.limits(row).any:
-            return f"{row} ends before it has learned ({trained:.0f} %)"
-    return ""
+def _unfinished(claim: Claim, runs: TableRuns) -> str:
+    """Name the rows that ended before they had learned their training videos; the control need not learn them."""
+    shares = {row: share for row in rows_of(claim) if row != claim.control and (share := runs.unfinished(row))}
+    if not shares:
+        return ""
+    by_row = ", ".join(f"{row} {share.percent:.0f} %" for row, share in shares.items())
+    noun = "training clips" if any(share.augmented for share in shares.values()) else "training videos"
+    return f"{by_row} of the {noun} right"
 
 
-def _all_learned(claim: Claim, runs: TableRuns) -> bool | None:
-    """Return whether all rows that can see what the task needs have learned; ``None`` if this was not recorded."""
-    accuracies = [runs.trained(row) for row in rows_of(claim) if not runs.limits(row).any]
-    if None in accuracies:
-        return None
-    return all(accuracy >= LEARNED for accuracy in accuracies if accuracy is not None)
+def _is_recorded(claim: Claim, runs: TableRuns) -> bool:
+    """Return whether it is known of every row how many training videos it had right, where it must learn them."""
+    asked = [row for row in rows_of(claim) if row != claim.control and not runs.limits(row).any]
+    return all(runs.learned(row) for row in asked)
 
 
 def _spread(claim: Claim, runs: TableRuns) -> Judged:

@@ -10,7 +10,8 @@ from statistics import mean, stdev
 from lit_video.runs.finished import FinishedRun, remarks
 from lit_video.runs.predictions import Predictions
 from lit_video.tables.agreement import agreement_of, comparable, compared_metric, row_pairs, row_predictions
-from lit_video.tables.claims import suspended_pairs
+from lit_video.tables.claims import controls_of, suspended_pairs
+from lit_video.tables.finishing import LEARNED, LearnedShare, learned_share
 from lit_video.tables.limits import Limits
 from lit_video.tables.results import measured_rows
 from lit_video.tables.row_hits import RowHits
@@ -18,8 +19,6 @@ from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table
 from lit_video.tables.table_summary import DrawCount, Numbers, RowSummary, TableSummary
 from lit_video.tables.terms import terms
-
-TRAINED = "train/video_top1"  # name of the accuracy on training videos among a result's metrics
 
 
 @dataclass(frozen=True)
@@ -50,16 +49,23 @@ class TableRuns:
         first = self.first(row)
         return Limits.of(first.result) if first else Limits()
 
-    def trained(self, row: str) -> float | None:
-        """Return a row's accuracy on training videos at the end of training, in percent; ``None`` if not recorded.
-
-        The videos are not augmented, the views are those of the test, and the accuracy is the mean over seeds.
-        """
-        values = [run.result.metrics.get(TRAINED) for run in self.by_row.get(row, ())]
-        recorded = [value for value in values if value is not None]
-        if not recorded or len(recorded) < len(values):
+    def learned(self, row: str) -> LearnedShare | None:
+        """Return the least share of training videos right of a row's seeds; ``None`` if that of one is not known."""
+        shares = [learned_share(run) for run in self.by_row.get(row, ())]
+        known = [share for share in shares if share]
+        if not known or len(known) < len(shares):
             return None
-        return mean(recorded)
+        return min(known, key=lambda share: share.percent)
+
+    def unfinished(self, row: str) -> LearnedShare | None:
+        """Return how many training videos a row had right if it ended before it had learned them, in any seed.
+
+        A row that cannot see all that the task needs is not asked to learn it.
+        """
+        share = self.learned(row)
+        if share is None or share.percent >= LEARNED or self.limits(row).any:
+            return None
+        return share
 
     @cached_property
     def data(self) -> TableSummary:
@@ -72,7 +78,11 @@ class TableRuns:
             if value is not None:
                 measured[row.name] = value
 
-        pairs = row_pairs(table.papers, measured, self.row_hits, suspended=suspended_pairs(table))
+        controls = controls_of(table)
+        unfinished = {row for row in measured if row not in controls and self.unfinished(row)}
+        pairs = row_pairs(
+            table.papers, measured, self.row_hits, suspended=suspended_pairs(table), unfinished=unfinished
+        )
         draws = self.row_hits.draws
         return TableSummary(
             table=table.name,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-OrderVerdict = Literal["supported", "contradicted", "undecided", "suspended"]
+OrderVerdict = Literal["supported", "contradicted", "undecided", "unfinished", "suspended"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ class Agreement:
     supported: int
     contradicted: int
     undecided: int
+    unfinished: int  # because one of the two rows is
     suspended: int  # because a claim about the two rows is
     orderings: Sequence[Pair]  # pairs that the paper orders
 

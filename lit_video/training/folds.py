@@ -29,8 +29,8 @@ from lit_video.runs.predictions import (
 )
 from lit_video.runs.result import RunResult
 from lit_video.settings.effects import picked
+from lit_video.tables.finishing import TRAINED
 from lit_video.tables.statistics import calibration_error
-from lit_video.tables.summary import TRAINED
 from lit_video.utils.files import write_bytes
 from lit_video.weights.reading import CHECKPOINT_KEY
 

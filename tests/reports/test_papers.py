@@ -58,7 +58,7 @@ def test_terminal_and_page_give_one_verdict_that_says_that_it_rests_on_one_seed(
     for words, number, after in re.findall(r"([a-z ]+?) (\d+)(?: \((\d+) after correction\))?(?:, |$)", counts):
         survived = f", {after} after correction" if after not in ("", "0") else ""
         assert f">{number} {words}{survived}</span>" in shown
-        ending = ":" if words.strip() == "suspended" else " \N{DAGGER}"
+        ending = ":" if words.strip() == "suspended" else " ("
         assert printed.count(f"\n- {words.strip()}{ending}") == int(number)
     assert "suspended 1" in counts and shown.count('<td class="words suspended">suspended</td>') == 1
     (order,) = (line for line in printed.splitlines() if line.startswith("Order of"))

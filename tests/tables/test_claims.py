@@ -8,11 +8,13 @@ import pytest
 
 from lit_video.errors import UserError
 from lit_video.reports.verdicts import across, corrected, judge_claims, sharing, tally, verdict_lines, verdict_list
+from lit_video.runs.curves import write_curves
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import Draws
 from lit_video.tables.agreement import agreement_of, row_pairs
 from lit_video.tables.claims import read_claims, suspended_pairs
 from lit_video.tables.contrasts import uncovered
+from lit_video.tables.finishing import LearnedShare, learned_share
 from lit_video.tables.judging import judge
 from lit_video.tables.reading import read_table
 from lit_video.tables.row_hits import RowHits
@@ -342,7 +344,8 @@ def trained(**rows):
 def test_a_row_that_ends_before_it_has_learned_decides_nothing(claims):
     given = claims(BETTER_AB)
     (found,) = judged_at(given, {"own": runs(trained(a=98.0, b=42.4), a=0.7, b=0.5)})
-    assert found.text == "not testable here: b ends before it has learned (42 %)"
+    assert found.text == "unfinished: b 42 % of the training videos right"
+    assert not found.tested and found.survives is None and any(found.differences)
     (found,) = judged_at(given, {"own": runs(trained(a=98.0, b=90.0), a=0.7, b=0.5)})
     assert found.text == "supported", "both have learned, and this was recorded"
     (found,) = judged_at(given, {"own": runs(trained(a=98.0), a=0.7, b=0.5)})
@@ -355,15 +358,40 @@ def test_a_row_that_cannot_see_what_is_needed_is_not_asked_to_learn(claims, limi
     facts = trained(a=98.0, b=42.0)
     facts["b"] |= limit
     found = judge(claim, runs(facts, a=0.7, b=0.5))
-    assert found.judgement == "supported by construction" and found.learned
+    assert found.judgement == "supported by construction" and found.recorded
 
 
-def test_the_accuracy_on_training_videos_is_the_mean_over_all_seeds(claims):
+def test_a_control_need_not_learn(claims):
+    (claim,) = claims(BETTER_AB.replace("}", ", control: b}"))
+    assert judge(claim, runs(trained(a=98.0, b=42.0), a=0.7, b=0.5)).judgement == "supported"
+    assert judge(claim, runs(trained(a=42.0, b=98.0), a=0.7, b=0.5)).why == "a 42 % of the training videos right"
+
+
+def test_every_seed_must_have_learned():
     rows = runs(a=0.7)
     rows.by_row["a"][:] = [fake_run({}, metrics={"train/video_top1": value}) for value in (100.0, 70.0)]
-    assert rows.trained("a") == 85.0
+    assert rows.learned("a") == LearnedShare(70.0, augmented=False)
+    assert rows.unfinished("a")
     rows.by_row["a"].append(fake_run({}, metrics={}))
-    assert rows.trained("a") is None, "one seed has no record"
+    assert rows.learned("a") is None and not rows.unfinished("a"), "one seed has no record"
+
+
+def test_without_a_record_the_curve_says_what_was_learned(tmp_path):
+    write_curves(tmp_path, [{"epoch": 1, "train/clip_top1": 95.0}, {"epoch": 2, "train/clip_top1": 88.0}, {"epoch": 3}])
+    run = replace(fake_run({}, metrics={}), folder=tmp_path)
+    assert learned_share(run) == LearnedShare(88.0, augmented=True)
+    recorded = replace(fake_run({}, metrics={"train/video_top1": 91.0}), folder=tmp_path)
+    assert learned_share(recorded) == LearnedShare(91.0, augmented=False)
+
+
+def test_the_order_of_an_unfinished_row_has_no_verdict():
+    row_hits = runs(a=0.9, b=0.3, c=0.6).row_hits
+    paper = {"a": 60.0, "b": 50.0, "c": 55.0}
+    measured = {row: np.mean(row_hits.accuracies(row)) for row in "abc"}
+    pairs = row_pairs(paper, measured, row_hits, unfinished={"b"})
+    verdicts = {(pair.first, pair.second): pair.verdict for pair in pairs}
+    assert verdicts == {("a", "b"): "unfinished", ("a", "c"): "supported", ("c", "b"): "unfinished"}
+    assert agreement_of(paper, measured, pairs).unfinished == 2
 
 
 def finished(steps=100, data="videos", commit="", seed=0, **settings):

@@ -35,6 +35,7 @@ CSS_CLASSES = {
     "too few to tell": "undecided",
     "not testable here": "untested",
     "suspended": "untested",
+    "unfinished": "untested",
 }
 
 
