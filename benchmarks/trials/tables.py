@@ -2,8 +2,8 @@
 
     python -m benchmarks.trials.tables
 
-Each number is of one trained model, on *fresh* films of drawing 1: directions right in percent, the mean over skills
-that no lesson shows. Trials choose settings; they are no results.
+Each number is of one trained model, on *fresh* films of drawing 1: directions right in percent, a mean over the skills
+outside of the lesson. Trials choose settings; they are no results.
 """
 
 from collections.abc import Iterator, Sequence

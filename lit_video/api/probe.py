@@ -1,4 +1,4 @@
-"""What probes of a trained model's frozen features tell of the temporal skills."""
+"""Skills that probes of a trained model's frozen features tell."""
 
 import re
 from collections.abc import Callable, Sequence

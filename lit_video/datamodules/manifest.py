@@ -13,7 +13,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from lit_video.datamodules.probe import VideoInfo, probe, stamp, unpacked_table
+from lit_video.datamodules.probe import VideoInfo, probe_video, stamp, unpacked_table
 from lit_video.datamodules.records import relative
 from lit_video.errors import UserError
 from lit_video.utils.messages import ASIDE
@@ -186,7 +186,7 @@ def _is_changed(every_frame: bool, rows: Mapping[str, VideoInfo], item: tuple[st
 def _row(every_frame: bool, item: tuple[str, Video]) -> VideoInfo:
     """Return the row of a video, read anew."""
     name, (path, fps) = item
-    return probe(Path(path), name, every_frame=every_frame, fps=fps)
+    return probe_video(Path(path), name, every_frame=every_frame, fps=fps)
 
 
 def load_tables(file: Path, root: Path) -> Manifest:

@@ -73,7 +73,7 @@ def _files_of(folder: Path) -> Iterator[os.stat_result]:
             yield entry.stat()
 
 
-def probe(path: Path, name: str, *, every_frame: bool, fps: float | None = None) -> VideoInfo:
+def probe_video(path: Path, name: str, *, every_frame: bool, fps: float | None = None) -> VideoInfo:
     """Read a video's packets, or list a folder's images (with ``fps``); decode the first frame or all."""
     info = stamp(path, name)
     if info.status != "ok":

@@ -23,7 +23,7 @@ CHANCE = 50.0  # percent of directions
 LEARNED = 90.0  # percent of the training videos, or of a skill's training films
 TRAINED = "train/video_top1"  # name of the accuracy on training videos among a result's metrics
 GAIN = 3.0  # points by which twice the training may help a finished row
-BOUND = 5.0  # upper bound of these points
+GAIN_BOUND = 5.0  # upper bound of these points
 Opposites = Mapping[str, tuple[int, int]]  # the two classes of each skill, by its name
 
 
@@ -46,7 +46,7 @@ def learned_share(run: FinishedRun) -> LearnedShare | None:
 
 @dataclass(frozen=True)
 class SkillEnd:
-    """What a training knew of a skill at its end."""
+    """A skill at the end of a training."""
 
     name: str
     direction: Interval  # directions right of fresh films, in percent
@@ -75,7 +75,7 @@ class Finish:
     @property
     def unfinished(self) -> list[str]:
         """Names of the skills that have begun, and are neither learned nor at their end."""
-        at_end = self.gain is not None and self.gain.value < GAIN and self.gain.high < BOUND
+        at_end = self.gain is not None and self.gain.value < GAIN and self.gain.high < GAIN_BOUND
         return [skill.name for skill in self.skills if skill.has_begun and skill.trained < LEARNED and not at_end]
 
     @property

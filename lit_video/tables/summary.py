@@ -52,10 +52,10 @@ class TableRuns:
     def learned(self, row: str) -> LearnedShare | None:
         """Return the least share of training videos right of a row's seeds; ``None`` if that of one is not known."""
         shares = [learned_share(run) for run in self.by_row.get(row, ())]
-        known = [share for share in shares if share]
-        if not known or len(known) < len(shares):
+        recorded = [share for share in shares if share]
+        if not recorded or len(recorded) < len(shares):
             return None
-        return min(known, key=lambda share: share.percent)
+        return min(recorded, key=lambda share: share.percent)
 
     def unfinished(self, row: str) -> LearnedShare | None:
         """Return how many training videos a row had right if it ended before it had learned them, in any seed.

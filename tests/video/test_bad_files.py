@@ -7,7 +7,7 @@ import torch
 from lightning import Trainer
 
 from lit_video.datamodules import VideoDataModule
-from lit_video.datamodules.probe import probe
+from lit_video.datamodules.probe import probe_video
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
@@ -36,7 +36,7 @@ def path_of(bad_files, name):
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_every_file_is_decoded_right_or_refused_by_path_and_reason(bad_files, name):
     path, file = path_of(bad_files, name), BAD_FILES[name]
-    info = probe(path, name, every_frame=True)
+    info = probe_video(path, name, every_frame=True)
     if file.num_frames:
         assert (info.status, info.frames) == ("ok", file.num_frames)
         with av.open(str(path)) as container:

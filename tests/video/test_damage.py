@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.datamodules.probe import probe, unpacked_table
+from lit_video.datamodules.probe import probe_video, unpacked_table
 from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, forget_tables, frame_table
@@ -88,8 +88,8 @@ def test_lost_packets_spoil_their_group_of_pictures(streams, tmp_path, name, los
         assert error.startswith(f"{path}: {where([i])} ")
     # no frame behind the loss; H.264's decoder reports it, so frames before it in its group are intact
     assert numbers[:30] == [*range(30)] and not {*range(52, 71)} & {*numbers}
-    assert "s without a frame at" in probe(path, "x", every_frame=False).gap
-    info = probe(path, "x", every_frame=True)
+    assert "s without a frame at" in probe_video(path, "x", every_frame=False).gap
+    info = probe_video(path, "x", every_frame=True)
     assert info.status == "damaged"
     assert {*unpacked_table(info.table).damaged} >= {*refusals}
 
@@ -106,7 +106,7 @@ def test_lost_packets_that_no_decoder_reports_are_a_gap_that_is_said(streams, tm
     for at in ({40}, {40, 41}, {5, 17, 29, 50, 62}):
         path = tmp_path / f"lost{len(at)}.mkv"
         remux(streams(name), path, lambda i, at=at: i not in at)
-        assert "s without a frame at" in probe(path, "x", every_frame=True).gap
+        assert "s without a frame at" in probe_video(path, "x", every_frame=True).gap
 
 
 def test_a_damaged_frame_spoils_its_group_and_a_key_frame_the_one_before_too():
@@ -127,7 +127,7 @@ def test_pauses_of_a_recording_and_a_late_start_damage_nothing(tmp_path, pts, en
     path = tmp_path / f"pauses{ending}"
     write(path, pts=pts)
     assert frame_table(path).damaged == ()
-    assert probe(path, "x", every_frame=True).status == "ok"
+    assert probe_video(path, "x", every_frame=True).status == "ok"
 
 
 @pytest.mark.parametrize("name", ["b_frames", "hevc"])
@@ -159,7 +159,7 @@ def test_sampling_spans_the_frames_where_time_jumps(streams, tmp_path, jump):
         assert returned(path, streams("b_frames"))[1] == {}
     pictures = list(sequentially(path)[0].values())
     assert np.array_equal(decode(path, range(count)), np.stack(pictures))
-    assert table.counted == (jump < 0) and probe(path, "x", every_frame=False).status == "ok"
+    assert table.counted == (jump < 0) and probe_video(path, "x", every_frame=False).status == "ok"
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ def test_damage_that_only_the_decoder_sees_spoils_the_group_and_what_is_decoded_
     (at,) = (packet.pos for packet in packets if packet.pts - start == 9 * 512)
     content[at + 40 : at + 80] = bytes(40)
     path.write_bytes(content)
-    assert probe(path, "x", every_frame=False).status == "ok"
+    assert probe_video(path, "x", every_frame=False).status == "ok"
     assert len(decode(path, range(7))) == 7
     assert len(decode(path, range(15, 30))) == 15
     for i in (7, 8, 9, 14):  # the first two are shown before frame 9
@@ -219,7 +219,7 @@ def test_damage_that_only_the_decoder_sees_spoils_the_group_and_what_is_decoded_
     assert len([next(shown) for _ in range(6)]) == 6  # a picture is held until the next one is decoded
     with pytest.raises(DecodeError, match=r"frame 6 .* damaged, says the decoder"):
         next(shown)
-    info = probe(path, "x", every_frame=True)
+    info = probe_video(path, "x", every_frame=True)
     assert (info.status, info.damaged, [*unpacked_table(info.table).damaged]) == ("damaged", 15, [*range(15)])
 
 
@@ -255,7 +255,7 @@ def consumers(whole, folder, kind, seed):
     rng = random.Random(f"{whole.name} {kind} {seed}")
     DAMAGES[kind](content, rng, rng.randrange(len(content) // 5, len(content) * 85 // 100))
     path.write_bytes(content)
-    info = probe(path, "x", every_frame=True)
+    info = probe_video(path, "x", every_frame=True)
     forget_tables()
     found, refused = served(path, whole)
     wrong = {i for i, right in found.items() if not right}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lit_video.datamodules.probe import probe
+from lit_video.datamodules.probe import probe_video
 from lit_video.video.content import copies
 from lit_video.video.decoding import DecodeError, decode, decode_images, frame_table
 from lit_video.video.decoding.container import _OPTIONS
@@ -48,7 +48,7 @@ def pipe(tmp_path):
 
 def refused(path):
     """Return the reason for which a video or folder of pictures is refused."""
-    info = probe(path, path.name, every_frame=True, fps=25 if path.is_dir() else None)
+    info = probe_video(path, path.name, every_frame=True, fps=25 if path.is_dir() else None)
     assert info.status == "broken"
     with pytest.raises(DecodeError) as error:
         decode_images(path, [0]) if path.is_dir() else decode(path, [0])

@@ -7,7 +7,7 @@ import av
 import numpy as np
 import pytest
 
-from lit_video.datamodules.probe import probe
+from lit_video.datamodules.probe import probe_video
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame_table, segment
 from tests.video.made import X264_CLOSED, remux, sequentially, write
 from tests.video.test_damage import FRAMES, STREAMS, returned
@@ -36,7 +36,7 @@ def keys(path):
 
 
 def verdicts(path):
-    return [probe(path, "x", every_frame=every).status for every in (False, True)]
+    return [probe_video(path, "x", every_frame=every).status for every in (False, True)]
 
 
 @pytest.mark.parametrize("ending", [".asf", ".mkv", ".mp4"])
@@ -138,7 +138,7 @@ def test_a_stream_that_begins_inside_a_group_begins_with_its_first_key_frame(mad
     path = tmp_path / f"part{ending}"
     remux(made(**STREAMS[name]), path, lambda i: i >= 3)
     for every in (False, True):
-        info = probe(path, "x", every_frame=every)
+        info = probe_video(path, "x", every_frame=every)
         assert (info.status, info.frames) == ("ok", 36)
     assert np.array_equal(decode(path, range(36)), decode(tmp_path / "whole.mp4", range(36, 72)))
 
@@ -146,7 +146,7 @@ def test_a_stream_that_begins_inside_a_group_begins_with_its_first_key_frame(mad
 def test_a_long_gap_among_b_frames_is_no_jump_back(made, tmp_path):
     path = tmp_path / "lost.mkv"
     remux(made(num_frames=100, **B_FRAMES["mpeg2"]), path, lambda i: not 35 <= i < 65)
-    info = probe(path, "x", every_frame=False)
+    info = probe_video(path, "x", every_frame=False)
     assert (info.status, frame_table(path).counted) == ("ok", False)
     assert "without a frame" in info.gap
 
@@ -157,7 +157,7 @@ def test_a_name_is_no_address_and_no_pattern(made, tmp_path, monkeypatch, name):
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     Path(name).write_bytes(made(num_frames=3).read_bytes())
     assert len(decode(Path(name), [0, 2])) == 2
-    assert probe(Path(name), name, every_frame=True).status == "ok"
+    assert probe_video(Path(name), name, every_frame=True).status == "ok"
     with pytest.raises(DecodeError, match="No such file"):
         decode(Path(f"{name}.mkv"), [0])
 

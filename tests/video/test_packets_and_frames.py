@@ -9,7 +9,7 @@ from lightning import Trainer
 
 from lit_video.__main__ import main
 from lit_video.datamodules.preparation import Encoding, reencode
-from lit_video.datamodules.probe import probe
+from lit_video.datamodules.probe import probe_video
 from lit_video.datamodules.split_test import SplitTest
 from lit_video.engine.progress import ReportBroken
 from lit_video.own_videos.finding import OwnVideo
@@ -30,7 +30,7 @@ def assert_ffmpegs(path, count=None):
     """Check that number, times and pixels of the frames are those that FFmpeg shows."""
     pictures, times = sequentially(path)
     expected = np.stack([*pictures.values()])
-    info = probe(path, "x", every_frame=True)
+    info = probe_video(path, "x", every_frame=True)
     assert (info.status, info.frames) == ("ok", len(expected)), info.reason
     assert count in (None, len(expected))
     assert list(frame_table(path).pts) in ([], times)
@@ -65,7 +65,7 @@ def test_a_gap_in_time_is_said_and_no_damage(tmp_path, name, pts):
     path = tmp_path / name
     write(path, pts=PAUSES[pts], **RECORDED[name])
     assert_ffmpegs(path, 48)
-    info = probe(path, "x", every_frame=False)
+    info = probe_video(path, "x", every_frame=False)
     start = 0.8 if pts != "two_pauses" else 0.52
     assert f"s without a frame at {start:.2f} s" in info.gap
     assert (info.gap == "") == (frame_table(path).gap == "")
@@ -75,7 +75,7 @@ def test_a_gap_in_time_is_said_and_no_damage(tmp_path, name, pts):
 def test_an_even_rate_pulldown_and_a_slow_rate_have_no_gap(tmp_path, pts):
     path = tmp_path / "even.mkv"
     write(path, pts=[*pts], x264=X264_CLOSED)
-    assert probe(path, "x", every_frame=True).gap == ""
+    assert probe_video(path, "x", every_frame=True).gap == ""
 
 
 def folder_of(root, path):
@@ -139,7 +139,7 @@ def test_empty_packets_repeat_a_picture_and_do_not_end_the_video(tmp_path, codec
     with av.open(str(path)) as container:
         assert sum(packet.pts is not None and not packet.size for packet in container.demux(video=0)) == 12
     expected = decode(whole, range(12))
-    info = probe(path, "x", every_frame=True)
+    info = probe_video(path, "x", every_frame=True)
     assert (info.status, info.frames, info.seconds) == ("ok", 12, pytest.approx(24 / 25))
     assert np.array_equal(decode(path, range(12)), expected)
     assert np.array_equal(np.stack([*decode_in_order(path, range(12))]), expected)
@@ -201,7 +201,7 @@ def test_layers_that_were_removed_are_no_loss_where_the_header_allows_it(tmp_pat
         allow_gaps(path)
         assert_ffmpegs(path, 20)
     else:
-        info = probe(path, "x", every_frame=True)
+        info = probe_video(path, "x", every_frame=True)
         assert (info.status, info.reason[:18]) == ("broken", "all frames damaged")
 
 
@@ -257,7 +257,7 @@ def test_training_and_planning_count_videos_with_gaps(tmp_path, capsys):
     Trainer(accelerator="cpu", **QUIET).test(model(), SplitTest(data, "train"), verbose=False)
     assert data.found_broken.gaps == {"train": counted, "val": {}, "test": {}, "fresh": {}}
 
-    rows = {path.name: probe(path, path.name, every_frame=False) for path in paths}
+    rows = {path.name: probe_video(path, path.name, every_frame=False) for path in paths}
     (line,) = _with_gaps([OwnVideo(name, "a") for name in rows], rows)
     assert line.startswith("2 videos with gaps in time, used as they are (1.mkv: 1.24 s")
 
@@ -266,7 +266,7 @@ def test_training_and_planning_count_videos_with_gaps(tmp_path, capsys):
 def test_colours_that_ffmpeg_does_not_convert_are_refused_with_the_reason_and_the_way_out(tmp_path, matrix):
     path = tmp_path / "colours.mp4"
     write(path, x264=f"{X264_CLOSED}:colormatrix={matrix}", num_frames=12)
-    info = probe(path, "x", every_frame=False)
+    info = probe_video(path, "x", every_frame=False)
     assert info.status == "broken"
     for text in ("colours are stored as", "YCgCo" if matrix == "YCgCo" else "BT.2020", "ffmpeg -i IN -vf zscale"):
         assert text in info.reason

@@ -9,7 +9,7 @@ from av.packet import PacketSideData
 from PIL import ExifTags, Image
 
 from lit_video.datamodules.preparation import Encoding, reencode
-from lit_video.datamodules.probe import probe
+from lit_video.datamodules.probe import probe_video
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame_table
 from tests.shared import shared
 from tests.video.made import X265, write
@@ -63,7 +63,7 @@ def test_pictures_are_turned_and_mirrored_as_ffmpeg_shows_them(tmp_path, matrix,
     expected = corners(shown, *((32, 16) if matrix[0] ** 2 < matrix[1] ** 2 else (16, 32)))
     assert np.array_equal(decode(path, [1])[0], expected)
     assert np.array_equal(next(decode_in_order(path, [0])), expected)
-    info = probe(path, "x", every_frame=False)
+    info = probe_video(path, "x", every_frame=False)
     assert (info.status, info.height, info.width) == ("ok", *expected.shape[:2])
     reencode(path, new, Encoding(crf=0))
     coarse = decode(new, [1])[0].astype(int)
@@ -127,7 +127,7 @@ def test_a_message_in_the_first_picture_turns_all_pictures(tmp_path, message, co
 def test_a_slanting_picture_is_refused_with_its_angle_and_the_way_out(tmp_path, matrix, angle):
     path = turned(tmp_path / "slanting.mov", matrix)
     line = f"its header turns the picture by {angle} degrees; encode it upright: ffmpeg -i IN OUT"
-    info = probe(path, "x", every_frame=True)
+    info = probe_video(path, "x", every_frame=True)
     assert (info.status, info.reason) == ("broken", line)
     for read in (
         lambda: decode(path, [0]),
@@ -183,7 +183,7 @@ def test_the_best_stream_that_can_be_decoded_is_decoded(tmp_path, ending, stream
     assert (table.count, table.height, table.width) == expected.shape[:3]
     assert np.array_equal(decode(path, range(table.count)), expected)
     assert np.array_equal(np.stack([*decode_in_order(path, range(table.count))]), expected)
-    assert probe(path, "x", every_frame=True).frames == table.count
+    assert probe_video(path, "x", every_frame=True).frames == table.count
 
 
 @pytest.mark.parametrize("codec", ["rawvideo", "msrle", "smc"])
