@@ -107,6 +107,7 @@ def few(rows: Sequence[Row], clips: int, seed: int) -> list[Row]:
 
 def table_of_videos(part: str, name: str, *, videos: Path, seed: int, file: Path) -> None:
     """Write the table of a set; ``utd_mhad 4`` and the like have so many training clips of each class."""
+    videos = videos.absolute()  # a relative path in a table is one from the table's folder
     words = name.split()
     clips = int(words.pop()) if words[-1].isdigit() else None
     whole = " ".join(words)
