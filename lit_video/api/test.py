@@ -109,8 +109,11 @@ def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "Time
     from lit_video.training.one_frame import frame_head
 
     data = cli.datamodule
-    forward = evaluated_predictions(cli.model.test_accuracy, data, "test")
-    if not data.test_orders or data.order != "forward" or forward is None:
+    if not data.test_orders or data.order != "forward":
+        return None
+    draws = data.draws("test")
+    forward = evaluated_predictions(cli.model.test_accuracy, data, draws)
+    if forward is None:
         return None
 
     orders = ", ".join(data.test_orders)
@@ -121,7 +124,7 @@ def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "Time
     changed: dict[str, list[Predictions]] = {}
     for order in data.test_orders:
         cli.trainer.test(cli.model, SplitTest(data, order=order), ckpt_path=checkpoint, verbose=False)
-        predictions = evaluated_predictions(cli.model.test_accuracy, data, "test")
+        predictions = evaluated_predictions(cli.model.test_accuracy, data, draws)
         if predictions:
             changed[order] = [predictions]
     head = frame_head(cli.trainer, cli.model, data, checkpoint=checkpoint, features=features)

@@ -63,7 +63,7 @@ class Curve(Callback):
         data = trainer.datamodule  # type: ignore[attr-defined]
         if isinstance(data, VideoDataModule) and data.opposites:
             assert isinstance(pl_module, VideoClassifier)
-            predictions = evaluated_predictions(pl_module.val_accuracy, data, "val")
+            predictions = evaluated_predictions(pl_module.val_accuracy, data)
             measured |= directions(predictions, data, "val")
         self._add(trainer, measured)
 

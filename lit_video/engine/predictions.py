@@ -22,6 +22,7 @@ from lit_video.runs.mistakes import (
 from lit_video.runs.predictions import (
     DIRECTION,
     RECOGNISED,
+    Draws,
     Logits,
     Predictions,
     TaskPredictions,
@@ -166,8 +167,13 @@ def directions(predictions: Predictions | None, data: VideoDataModule, split: Sp
     return in_percent(by_skill(f"{split}/direction", task.direction, task, data))
 
 
-def evaluated_predictions(accuracy: VideoAccuracy, data: VideoDataModule, split: Split) -> Predictions | None:
-    """Return the predictions in a metric, of all processes; ``None`` without any, or with several labels."""
+def evaluated_predictions(
+    accuracy: VideoAccuracy, data: VideoDataModule, draws: Draws | None = None
+) -> Predictions | None:
+    """Return the predictions in a metric, of all processes; ``None`` without any, or with several labels.
+
+    ``draws`` are those of all videos of the split.
+    """
     if isinstance(accuracy, VideoPrecision) or not accuracy.update_called:
         return None
     with accuracy.sync_context():
@@ -175,7 +181,6 @@ def evaluated_predictions(accuracy: VideoAccuracy, data: VideoDataModule, split:
         outputs = accuracy.per_task()
     if not len(number):
         return None
-    draws = data.draws(split)
     return Predictions.of_logits(
         number,
         named_outputs(outputs, data),

@@ -101,9 +101,12 @@ def row_pairs(
         first, second = sorted((name, other_name), key=lambda row: order[row], reverse=True)
 
         verdict = None
-        if ordered:
-            verdict = UNFINISHED if {first, second} & {*unfinished} else UNDECIDED
-            verdict = SUSPENDED if {first, second} in suspended else verdict
+        if ordered and {first, second} in suspended:
+            verdict = SUSPENDED
+        elif ordered and (first in unfinished or second in unfinished):
+            verdict = UNFINISHED
+        elif ordered:
+            verdict = UNDECIDED
 
         difference = row_hits.difference(first, second)
         bounded = difference is not None and difference.bounded

@@ -63,9 +63,7 @@ class Finish:
     """How a training ended: its skills, and what the second half of the steps added."""
 
     skills: list[SkillEnd]
-    gain: Interval | None = (
-        None  # points above half of the training, over the skills that have begun; ``None`` without it
-    )
+    gain: Interval | None = None  # points above half of the training, over the skills that have begun
 
     @property
     def not_begun(self) -> list[str]:
