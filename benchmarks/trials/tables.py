@@ -10,15 +10,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
+
 from benchmarks.evidence import Planned, packed, read_plan
 from benchmarks.harness import Table, ran
 from lit_video.datamodules.temporal_skills import SKILLS
+from lit_video.errors import UserError
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import FinishedRun
+from lit_video.tables.finishing import CHANCE, end_of
+from lit_video.tables.statistics import accuracy_interval
 
 PLAN = Path(__file__).with_name("plan.yaml")
 LESSON = ("drift", "order1")  # skills of the first lesson
+LESSON_STEPS = 500
+VALIDATION_PAIRS = 64  # for each skill
 COMMON = ("trials", "trials_2000")  # files of every cell of the crossing
+CHOSEN = "trials_cooldown"  # last file of the cell that the crossing has chosen
+Trial = tuple[Planned, FinishedRun]
 
 
 def score(run: FinishedRun) -> float:
@@ -31,7 +40,7 @@ def scales(run: Planned) -> list[str]:
     return [Path(name).stem for name in run.configs]
 
 
-def crossing(runs: Sequence[tuple[Planned, FinishedRun]]) -> Iterator[Table]:
+def crossing(runs: Sequence[Trial]) -> Iterator[Table]:
     """Yield the scores of the crossing: a line for each cell, a column for each row."""
     cells: dict[str, dict[str, str]] = {}
     for run, finished in runs:
@@ -44,26 +53,50 @@ def crossing(runs: Sequence[tuple[Planned, FinishedRun]]) -> Iterator[Table]:
     yield Table("Crossing: directions right of fresh films, skills outside of the lesson", ["cell", *columns], body, [])
 
 
-def lesson(runs: Sequence[tuple[Planned, FinishedRun]]) -> Iterator[Table]:
-    """Yield the directions right of the lesson's skills on validation videos, after some steps of the lesson alone."""
-    steps = (500, 1000, 1500)
+def lengths(runs: Sequence[Trial]) -> Iterator[Table]:
+    """Yield how each training ended: a line for each row and seed, with half of its steps beside it if that was run."""
+    of_steps = {(run.table, run.row, run.seed, finished.result.steps): finished for run, finished in runs}
     body = []
-    for run, finished in runs:
-        points = {point["step"]: point for point in read_curves(finished.folder)}
-        cells = [f"{points[step][f'val/direction/{name}']:.0f}" for name in LESSON for step in steps]
-        body.append([f"{run.table}/{run.row}", str(run.seed), *cells])
-    header = ["row", "seed", *(f"{name} after {step}" for name in LESSON for step in steps)]
-    yield Table("Lesson alone: directions right of validation videos", header, body, [])
+    for (table, row, seed, steps), finished in of_steps.items():
+        half = of_steps.get((table, row, seed, steps // 2))
+        end = end_of(finished, half, finished.result.told or SKILLS)
+        if end is None:
+            raise UserError(f"{finished.folder}: was not tested on fresh films")
+
+        metrics = finished.result.metrics
+        cells = [f"{metrics[f'{split}/video_top1']:.1f}" for split in ("train", "fresh")]
+        cells += [f"{score(finished):.1f}", *(f"{metrics[f'fresh/direction/{name}']:.0f}" for name in LESSON)]
+        cells += [begun_at_lesson(finished), ", ".join(end.not_begun), ", ".join(end.unfinished)]
+        cells.append(str(end.gain) if end.gain else "")
+        body.append([f"{table}/{row}", str(seed), str(steps), *cells])
+    header = ["row", "seed", "steps", "training right", "fresh right", "direction, others", *LESSON]
+    header += ["begun in the lesson", "not begun", "not finished", "over half of the steps"]
+    yield Table("Length: fresh films in percent, directions of the skills outside of the lesson", header, body, [])
 
 
-STAGES = {"crossing": crossing, "lesson": lesson}
+def begun_at_lesson(run: FinishedRun) -> str:
+    """Name the lesson's skills whose directions right lie above chance on the validation videos at its end."""
+    (end,) = (point for point in read_curves(run.folder) if point["step"] == LESSON_STEPS and "val/loss" in point)
+    videos = np.arange(2 * VALIDATION_PAIRS)
+    begun = []
+    for name in LESSON:
+        right = videos < round(len(videos) * end[f"val/direction/{name}"] / 100)
+        if accuracy_interval(right, groups=videos // 2).low > CHANCE:
+            begun.append(name)
+    return ", ".join(begun)
+
+
+STAGES = {("crossing", "parts"): crossing, ("crossing", "finish", "rows"): lengths}
 
 
 def main() -> int:
     """Print a table of each stage that has packed runs."""
     plan = read_plan(PLAN)
-    for stage, tables in STAGES.items():
-        runs = [(run, finished) for run in plan.of(stage) if (finished := packed(run, plan.results))]
+    for stages, tables in STAGES.items():
+        planned = [run for stage in stages for run in plan.of(stage)]
+        runs = [(run, finished) for run in planned if (finished := packed(run, plan.results))]
+        if tables is lengths:
+            runs = [(run, finished) for run, finished in runs if scales(run)[-1] == CHOSEN]
         for table in tables(runs) if runs else ():
             print(table.text())
     return 0

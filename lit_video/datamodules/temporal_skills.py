@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,6 +30,7 @@ from lit_video.datamodules.stored_pixels import (
     read_pixels,
     write_pixels,
 )
+from lit_video.datamodules.told import is_told
 from lit_video.errors import UserError
 from lit_video.utils.arguments import Count, Share, Whole, check_arguments
 from lit_video.utils.files import data_folder, files_below, is_video
@@ -276,6 +277,14 @@ class TemporalSkills(VideoDataModule):
         if self.num_frames != self.length:
             return {}
         return {name: two_frames_ceiling(named_skill, self.steps) for name, named_skill in self.skills.items()}
+
+    def told(self, compared: Collection[tuple[int, int]]) -> list[str]:
+        """Return the skills whose direction is told if these pairs of a clip's frames are compared, by their numbers.
+
+        See :func:`~lit_video.datamodules.told.is_told`. Models that see no order tell none.
+        """
+        clips = [{(clip[first], clip[second]) for first, second in compared} for clip in self.steps_shown()]
+        return [name for name, named_skill in self.skills.items() if is_told(named_skill, self.steps, clips)]
 
     def steps_shown(self) -> list[list[int]]:
         """Return the step that each frame of each test clip shows."""

@@ -9,10 +9,10 @@ from itertools import combinations
 from typing import Any, TypeVar, get_args
 
 from lit_video.tables.claims import Claim, read_claims
-from lit_video.tables.judging import Judged, Judgement, judge, rows_of
+from lit_video.tables.judging import Judged, JudgedPair, Judgement, judge, rows_of
 from lit_video.tables.reading import read_table
 from lit_video.tables.row_hits import RowHits
-from lit_video.tables.statistics import LEVEL, Interval, holm_adjusted
+from lit_video.tables.statistics import LEVEL, holm_adjusted
 from lit_video.tables.summary import TableRuns
 from lit_video.tables.table import Table
 from lit_video.utils.text import markdown_lines, natural, plural
@@ -43,9 +43,9 @@ class Verdict:
         return self.judged.judgement
 
     @property
-    def differences(self) -> Sequence[Interval | None]:
-        """Differences by tested pair."""
-        return self.judged.differences
+    def pairs(self) -> Sequence[JudgedPair]:
+        """The compared pairs, with their differences."""
+        return self.judged.pairs
 
     @property
     def tested(self) -> bool:
@@ -54,13 +54,12 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """The judgement, with what is too few; marked if it rests on one seed."""
-        words = str(self.judgement)
-        if words == "too few to tell":
-            words = f"too few {self.judged.few.partition(' ')[0]} to tell"
-        if self.tested and self.seeds == 1:
-            words += " in one seed"
-        return words
+        """The judgement, with what is too few, or within how many points rows differ."""
+        if self.judgement == "too few to tell":
+            return f"too few {self.judged.few.partition(' ')[0]} to tell"
+        if self.judgement == "differ by at most":
+            return f"differ by at most {plural(self.judged.alike, 'point')}"
+        return str(self.judgement)
 
     @property
     def text(self) -> str:
@@ -68,6 +67,9 @@ class Verdict:
         text = self.words
         if self.judged.why:
             text += f": {self.judged.why}"
+        if self.tested and len({pair.words for pair in self.pairs}) > 1:
+            by_pair = (f"{' - '.join(pair.compared.rows)} {pair.words or 'by construction'}" for pair in self.pairs)
+            text += f" ({'; '.join(by_pair)})"
         if self.tested and not self.judged.recorded:
             text += f" {NOT_RECORDED}"
         if self.survives is False:
@@ -113,7 +115,11 @@ def judge_claims(claims: Sequence[Claim], tables: Sequence[TableRuns]) -> list[V
                 follow_ups.append(verdict)
 
         verdicts.append(replace(main, follow_ups=follow_ups))
-    return corrected(verdicts)
+
+    # two families of hypotheses: the claims where they are decided, and all follow-ups
+    in_follow_ups = iter(corrected([follow_up for verdict in verdicts for follow_up in verdict.follow_ups]))
+    marked = [replace(verdict, follow_ups=[next(in_follow_ups) for _ in verdict.follow_ups]) for verdict in verdicts]
+    return corrected(marked)
 
 
 def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -127,14 +133,9 @@ def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
     marked = []
     for verdict in verdicts:
         chance = next(adjusted) if verdict.tested else 1.0
-        survives = chance <= LEVEL if _decided(verdict) else None
+        survives = chance <= LEVEL if verdict.judged.decided else None
         marked.append(replace(verdict, survives=survives))
     return marked
-
-
-def _decided(verdict: Verdict) -> bool:
-    """Return whether a claim is supported or contradicted."""
-    return verdict.judgement.startswith(("supported", "contradicted"))
 
 
 def across(main: Verdict) -> str:
@@ -148,7 +149,7 @@ def across(main: Verdict) -> str:
     if apart:
         return f"; {', '.join(apart)} differ: {main.claim.differs or 'no explanation yet'}"
 
-    scales = [verdict.scale for verdict in tested if _decided(verdict)]
+    scales = [verdict.scale for verdict in tested if verdict.judgement.startswith(("supported", "contradicted"))]
     # embedded_longer and embedded+gpu have the data of embedded
     data = {re.split("[_+-]", scale)[0] for scale in scales}
     return f"; alike at {', '.join(scales)}" if len(data) > 2 else ""
@@ -160,15 +161,13 @@ def _apart(first: Verdict, second: Verdict) -> bool:
     if answers == {"supported", "contradicted"}:
         return True
 
-    for at_first, at_second in zip(first.differences, second.differences, strict=True):
-        if at_first and at_second and at_first.sign * at_second.sign < 0:
-            return True
-    return False
+    signs = {pair.compared.rows: pair.difference.sign for pair in second.pairs if pair.difference}
+    return any(pair.difference and pair.difference.sign * signs.get(pair.compared.rows, 0) < 0 for pair in first.pairs)
 
 
 def _verdict(claim: Claim, by_scale: Mapping[str, TableRuns], scale: str) -> Verdict:
     """Judge a claim by the runs at a scale, if there are any."""
-    runs = by_scale.get(scale, TableRuns(claim.table, {}, {}, RowHits()))
+    runs = by_scale.get(scale, TableRuns(claim.table, {}, {}, RowHits(), {}))
     rows = [row for row in rows_of(claim) if row in runs.hits]
     return Verdict(
         claim,
@@ -237,17 +236,22 @@ def _order(table: Table, with_claims: Sequence[str]) -> tuple[Any, ...]:
 def verdict_counts(verdicts: Sequence[Verdict]) -> str:
     """Return the number of each verdict in words, and how many hold after a correction for their number."""
     order = get_args(Judgement)
-    marked = sorted(corrected(verdicts), key=lambda verdict: (order.index(verdict.judgement), verdict.seeds == 1))
-    counts = Counter(verdict.words for verdict in marked)
-    surviving = Counter(verdict.words for verdict in marked if verdict.survives)
+    marked = sorted(corrected(verdicts), key=lambda verdict: order.index(verdict.judgement))
+    counts = Counter(map(_counted, marked))
+    surviving = Counter(_counted(verdict) for verdict in marked if verdict.survives)
 
     parts = []
     for words, number in counts.items():
         part = f"{words} {number}"
-        if words.startswith(("supported", "contradicted")):
+        if words.startswith(("supported", "contradicted", "differ")):
             part += f" ({surviving[words]} after correction)"
         parts.append(part)
     return ", ".join(parts)
+
+
+def _counted(verdict: Verdict) -> str:
+    """Return the words by which a verdict is counted, the same for any number of points."""
+    return "differ by at most N points" if verdict.judgement == "differ by at most" else verdict.words
 
 
 def opening(verdicts: Sequence[Verdict]) -> str:
@@ -270,7 +274,7 @@ def of_table(read: TableRuns) -> list[str]:
     verdicts = []
     for main in judge_claims(read_claims(read.table.path.parent), [read]):
         for verdict in (main, *main.follow_ups):
-            if verdict.scale == read.table.scale and (any(verdict.differences) or verdict.tested):
+            if verdict.scale == read.table.scale and (_ours(verdict) or verdict.tested):
                 verdicts.append(verdict)
     if not verdicts:
         return []
@@ -335,8 +339,9 @@ def _pairs(claim: Claim) -> str:
     if claim.kind == "spread":
         rows = ", ".join(row for row, _ in claim.pairs)
         return f"{rows}; standard deviation over seeds at most {plural(claim.margin, 'point')}"
-    pairs = "; ".join(map(" - ".join, claim.tested_pairs))
-    varied = f"{pairs} (by {', '.join(claim.varies)})"
+    pairs = "; ".join(map(" - ".join, claim.pairs))
+    against = f", and above the control {claim.control}" if claim.control else ""
+    varied = f"{pairs} (by {', '.join(claim.varies)}){against}"
     if claim.kind == "better":
         return varied
     how = "within" if claim.kind == "equal" else "not worse by more than"
@@ -345,7 +350,9 @@ def _pairs(claim: Claim) -> str:
 
 def _ours(verdict: Verdict) -> str:
     """Return our differences by pair, with their intervals."""
-    return "; ".join(str(difference) for difference in verdict.differences if difference)
+    own = [pair.text for pair in verdict.pairs if pair.compared.rows in verdict.claim.pairs and pair.text]
+    others = [pair for pair in verdict.pairs if pair.compared.rows not in verdict.claim.pairs and pair.text]
+    return "; ".join([*own, *(f"over {pair.compared.second} {pair.text}" for pair in others)])
 
 
 def link_to(table: str, scale: str, text: str = "") -> str:

@@ -14,6 +14,7 @@ Tests with the frames in another order, and tests of some training videos and of
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 
@@ -106,6 +107,30 @@ class TaskPredictions:
         if self.opposite is None:
             return None
         return (self.predicted == self.target) | (self.predicted == self.opposite[self.target])
+
+    @property
+    def skill(self) -> NDArray[np.str_] | None:
+        """Name of each video's skill, the words that its class and the opposite one begin with: ``(videos,)``."""
+        if self.opposite is None:
+            return None
+        return np.array([self.skill_of(number) for number in range(len(self.classes))])[self.target]
+
+    @property
+    def opposites(self) -> dict[str, tuple[int, int]]:
+        """The two classes of each skill, by its name; empty if classes have no directions."""
+        if self.opposite is None:
+            return {}
+        pairs = {tuple(sorted((number, int(other)))) for number, other in enumerate(self.opposite)}
+        return {self.skill_of(first): (first, second) for first, second in sorted(pairs)}
+
+    def skill_of(self, number: int) -> str:
+        """Return the name of a class's skill; refuse classes without directions."""
+        if self.opposite is None:
+            raise ValueError("the classes of these predictions have no opposites")
+        words = self.classes[number].split()
+        others = self.classes[int(self.opposite[number])].split()
+        shared = takewhile(lambda both: both[0] == both[1], zip(words, others, strict=False))
+        return " ".join(word for word, _ in shared)
 
     @property
     def confusion(self) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """Result of a finished run: its row, the cost and sight of its model, its accuracies, and how they were measured."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     blind_ceiling: float | None = None  # highest top-1 that a model blind to the order of frames can reach
     steps_shown: float | None = None  # share of a video's steps that one clip of the test shows
     needed_reach: int | None = None  # distance of the frames that a model must compare to solve the task
+    told: Sequence[str] | None = None  # skills whose direction is told from the frames that the model compares
     sum_ceilings: Mapping[str, float] | None = None  # highest direction that a sum over frames can reach, by skill
     two_frames_ceilings: Mapping[str, float] | None = None  # highest of two neighbouring frames
 

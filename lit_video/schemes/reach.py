@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass
+from itertools import combinations
 
 import torch
 from torch import Tensor, nn
@@ -17,24 +18,29 @@ _SPREADS = (0.1, 0.3, 1.0)
 
 @dataclass(frozen=True)
 class Reach:
-    """Temporal reach: the distance of frames that interact in a network's scores, and whether it sees their order."""
+    """Temporal reach: the frames that interact in a network's scores, and whether these show the frames' order."""
 
-    # largest distance of two frames that interact in the scores; 0 if each frame contributes independently
-    frames: int
+    # pairs of frames that interact, the earlier one first; each frame that the scores show is a pair with itself
+    pairs: frozenset[tuple[int, int]]
     order: bool  # True if reversing a clip changes its scores
     # True if reversing a clip keeps its scores, but other orders change them: scores show which frames are near each
     # other, not which come first
     near: bool = False
 
+    @property
+    def frames(self) -> int:
+        """Largest distance of two frames that interact; 0 if each frame contributes independently."""
+        return max((later - earlier for earlier, later in self.pairs), default=0)
+
 
 def reach(network: nn.Module, num_frames: int, image_size: ImageSize) -> Reach:
-    """Measure the temporal reach: the largest distance from the first used frame to a frame that interacts with it.
+    """Measure which frames of a clip interact in a network's scores.
 
     Let f(a, b) be the scores of a clip after a change a to one frame and a change b to another. If the frames do not
     interact, f(a, b) - f(a) - f(b) + f() is zero. The network takes clips ``(b, 3, t, height, width)``; a copy with
     random weights is measured. Uniform frame sampling (ViViT) leaves frames out, often the first.
     """
-    furthest = 0
+    pairs: set[tuple[int, int]] = set()
     order = False
     near = False
     with torch.random.fork_rng(), torch.no_grad():
@@ -47,17 +53,19 @@ def reach(network: nn.Module, num_frames: int, image_size: ImageSize) -> Reach:
 
             alone = {i: scores(_changed(clip, change, i)) - unchanged for i in range(num_frames)}
             seen = [i for i, effect in alone.items() if effect.abs().max() > least]
-            for i in seen[1:]:
-                both = scores(_changed(clip, change, seen[0], i)) - unchanged
-                interaction = both - alone[seen[0]] - alone[i]
-                if interaction.abs().max() > least:
-                    furthest = max(furthest, i - seen[0])
+            pairs |= {(i, i) for i in seen}
+            for i, j in combinations(seen, 2):
+                if (i, j) in pairs:
+                    continue
+                both = scores(_changed(clip, change, i, j)) - unchanged
+                if (both - alone[i] - alone[j]).abs().max() > least:
+                    pairs.add((i, j))
 
             rolled = clip.clone()
             rolled[:, :, seen] = clip[:, :, seen].roll(1, 2)
             order |= bool((scores(clip.flip(2)) - unchanged).abs().max() > least)
             near |= bool((scores(rolled) - unchanged).abs().max() > least)
-    return Reach(furthest, order, near and not order)
+    return Reach(frozenset(pairs), order, near and not order)
 
 
 def _changed(clip: Tensor, change: Tensor, *frames: int) -> Tensor:

@@ -1,27 +1,37 @@
 """The order of a table's rows in our runs: agreement with the paper, paired differences."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import get_args
 
 import numpy as np
 
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import DIRECTION, Predictions, read_predictions
 from lit_video.settings.effects import picked
+from lit_video.tables.comparing import ONE_SEED, Comparison
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import LEVEL, Interval, holm_adjusted, kendall_tau
 from lit_video.tables.table import Table
-from lit_video.tables.table_summary import Agreement, DrawCount, OrderVerdict, Pair, RowSummary, TableSummary
+from lit_video.tables.table_summary import (
+    Agreement,
+    DrawCount,
+    Forbidden,
+    OrderVerdict,
+    Pair,
+    RowSummary,
+    TableSummary,
+)
 from lit_video.utils.text import plural
 
 Accuracies = Mapping[str, float]  # by row
 UNDECIDED: OrderVerdict = "undecided"
-SUSPENDED: OrderVerdict = "suspended"
-UNFINISHED: OrderVerdict = "unfinished"
+BY_CONSTRUCTION: OrderVerdict = "by construction"
+WITHOUT: tuple[OrderVerdict, ...] = (BY_CONSTRUCTION, *get_args(Forbidden))  # pairs that have no verdict by a test
 
-ONE_SEED = "One seed compares these models, not the methods: add --seeds 0,1,2"
+ONE_SEED_ONLY = "One seed gives numbers and no order: add --seeds 0,1,2"
 
 
 def row_predictions(table: Table, runs: Mapping[str, Sequence[FinishedRun]]) -> dict[str, list[Predictions]]:
@@ -63,11 +73,15 @@ def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> RowH
 
     hits = {}
     draws = None
+    skill = None
     for name, of_seeds in by_row.items():
         hits[name] = [predictions.hits(metric) for predictions in of_seeds]
         for predictions in of_seeds:
             draws = draws or predictions.draws
-    return RowHits(hits, draws)
+            if metric == DIRECTION:
+                (task,) = predictions.tasks.values()
+                skill = task.skill
+    return RowHits(hits, draws, skill)
 
 
 def _same_test(first: Predictions, second: Predictions) -> bool:
@@ -79,20 +93,14 @@ def _same_test(first: Predictions, second: Predictions) -> bool:
     return all(np.array_equal(task.target, second.tasks[name].target) for name, task in first.tasks.items())
 
 
-def row_pairs(
-    paper: Accuracies,
-    measured: Accuracies,
-    row_hits: RowHits,
-    *,
-    suspended: Collection[frozenset[str]] = (),
-    unfinished: Collection[str] = (),
-) -> list[Pair]:
-    """Return the pairs of rows that were run, with the verdicts on the paper's order.
+def row_pairs(paper: Accuracies, measured: Accuracies, compare: Callable[[str, str], Comparison]) -> list[Pair]:
+    """Return the pairs of rows that were run, with the verdicts on the paper's order, as far as ``compare`` allows any.
 
-    Pairs that are ``suspended``, or have a row that is ``unfinished``, get none.
+    Verdicts are corrected for the number of pairs that the paper orders (Holm). Pairs without a verdict count in this
+    number, because what keeps them from one was seen in the runs.
     """
-    pairs = []
-    differences = []
+    pairs: list[Pair] = []
+    tested = []
     for name, other_name in combinations(measured, 2):
         both = name in paper and other_name in paper
         ordered = both and paper[name] != paper[other_name]
@@ -100,47 +108,35 @@ def row_pairs(
         # two rows with equal numbers keep their order
         first, second = sorted((name, other_name), key=lambda row: order[row], reverse=True)
 
-        verdict = None
-        if ordered and {first, second} in suspended:
-            verdict = SUSPENDED
-        elif ordered and (first in unfinished or second in unfinished):
-            verdict = UNFINISHED
-        elif ordered:
-            verdict = UNDECIDED
-
-        difference = row_hits.difference(first, second)
-        bounded = difference is not None and difference.bounded
+        comparison = compare(first, second)
+        difference = comparison.difference
         pair = Pair(
             first=first,
             second=second,
             paper=paper[first] - paper[second] if both else None,
-            verdict=verdict,
+            verdict=_without_test(comparison) if ordered else None,
             difference=difference.value if difference else None,
-            low=difference.low if difference and bounded else None,
-            high=difference.high if difference and bounded else None,
+            low=difference.low if difference and difference.bounded else None,
+            high=difference.high if difference and difference.bounded else None,
+            skills=comparison.skills,
         )
+        if ordered and difference:
+            tested.append((len(pairs), difference))
         pairs.append(pair)
-        differences.append(difference)
-    return _judged(pairs, differences)
-
-
-def _judged(pairs: Sequence[Pair], differences: Sequence[Interval | None]) -> list[Pair]:
-    """Add verdicts to the pairs that the paper orders, corrected for the number of these pairs (Holm).
-
-    Suspended and unfinished pairs count in this number, because they were left out after a look at them.
-    """
-    judged = list(pairs)
-    tested = []
-    for number, (pair, difference) in enumerate(zip(pairs, differences, strict=True)):
-        if pair.verdict and difference:
-            tested.append((number, difference))
 
     chances = holm_adjusted([min(difference.above(0), difference.below(0)) for _, difference in tested])
     for (number, difference), chance in zip(tested, chances, strict=True):
         if chance <= LEVEL and pairs[number].verdict == UNDECIDED:
             verdict: OrderVerdict = "supported" if difference.value > 0 else "contradicted"
-            judged[number] = replace(pairs[number], verdict=verdict)
-    return judged
+            pairs[number] = replace(pairs[number], verdict=verdict)
+    return pairs
+
+
+def _without_test(comparison: Comparison) -> OrderVerdict:
+    """Return the verdict on a pair before any test: what forbids one, or that none has decided it."""
+    if comparison.forbidden:
+        return comparison.forbidden
+    return BY_CONSTRUCTION if comparison.by_construction else UNDECIDED
 
 
 def agreement_of(paper: Accuracies, measured: Accuracies, pairs: Sequence[Pair]) -> Agreement:
@@ -154,33 +150,29 @@ def agreement_of(paper: Accuracies, measured: Accuracies, pairs: Sequence[Pair])
         supported=counts["supported"],
         contradicted=counts["contradicted"],
         undecided=counts["undecided"],
-        unfinished=counts["unfinished"],
-        suspended=counts["suspended"],
+        without={verdict: counts[verdict] for verdict in WITHOUT if counts[verdict]},
         orderings=orderings,
     )
 
 
 def sentences(summary: TableSummary) -> list[str]:
-    """Say how far our runs agree with the paper; nothing if the paper orders no rows."""
+    """Say how far our runs agree with the paper; nothing if the paper orders no rows, one line if all have one seed."""
     result = summary.agreement
     if not result.orderings:
         return []
+    if result.without.get(ONE_SEED) == len(result.orderings):
+        return [f"{ONE_SEED_ONLY}."]
 
     tau = "undefined" if result.tau is None else f"{result.tau:+z.2f}"
-    covered = certainty(summary)
-    models = "our models of one seed" if covered.endswith(ONE_SEED) else "our runs"
-    undecided = f"{result.undecided} undecided"
-    left_out = [f"{result.unfinished} more unfinished"] if result.unfinished else []
-    left_out += [f"{result.suspended} more suspended, as claims about them are"] if result.suspended else []
-    undecided += f" ({'; '.join(left_out)})" if left_out else ""
+    without = "".join(f"; {number} more {verdict}" for verdict, number in result.without.items())
     lines = [
         f"Order of {result.rows} rows against the paper: Kendall's tau {tau}. Of its {len(result.orderings)} "
-        f"orderings of two rows {models} support {result.supported}, contradict {result.contradicted} and leave "
-        f"{undecided}, corrected for their number (Holm), by {covered}."
+        f"orderings of two rows, all tested at once (Holm), our runs support {result.supported}, contradict "
+        f"{result.contradicted} and leave {result.undecided} undecided{without}, by {certainty(summary)}."
     ]
 
     labels = summary.labels
-    for verdict in ("contradicted", "undecided", "unfinished", "suspended"):
+    for verdict in ("contradicted", "undecided", *WITHOUT):
         texts = []
         for pair in result.orderings:
             if pair.verdict == verdict:
@@ -199,7 +191,7 @@ def certainty(summary: TableSummary) -> str:
     if not once:
         return f"95 % intervals over {videos} and seeds{_unequal(rows)}"
     if len(once) == len(rows):
-        return f"95 % intervals over {videos}. {ONE_SEED}"
+        return f"95 % intervals over {videos}. {ONE_SEED_ONLY}"
     advice = f"Rows of one seed ({', '.join(once)}) are compared as models, not as methods: add --seeds 0,1,2"
     return f"95 % intervals over {videos}, and over seeds in rows of several{_unequal(rows)}. {advice}"
 
@@ -228,4 +220,5 @@ def interval_text(pair: Pair) -> str:
         return "not comparable: needs top-1 predictions of both for the same test videos"
     if pair.low is None or pair.high is None:
         return f"{pair.difference:+z.1f}, no interval"
-    return str(Interval(pair.difference, pair.low, pair.high))
+    on_skills = f" on {', '.join(pair.skills)}" if pair.skills else ""
+    return f"{Interval(pair.difference, pair.low, pair.high)}{on_skills}"

@@ -21,7 +21,9 @@ from lit_video.utils.yaml_files import read_yaml
 _Kind = Literal["better", "not_worse", "equal", "spread"]
 _KINDS: tuple[_Kind, ...] = get_args(_Kind)
 _NEEDED = {"claim", "section", "table"}
-_OTHERS = {"numbers", "varies", "control", "margin", "untestable", "suspended", "differs"}
+_OTHERS = {"numbers", "varies", "control", "margin", "untestable", "differs"}
+LEAST_ALIKE = 2.0  # points; a smaller difference would take too many seeds
+MOST_ALIKE = 5.0
 # words of a claim that attention between frames helps; such a claim needs a control row without it
 IN_TIME = re.compile("attention in time|temporal attention|transformer over time|layer of the temporal encoder")
 
@@ -38,13 +40,12 @@ class Claim:
     pairs: Sequence[tuple[str, str]]  # names of rows, the better one first; for a spread, one name twice
     margin: float  # points; 0 for "better"
     varies: Sequence[str]  # settings in which the rows of a pair may differ
-    control: str  # row that the first row of each pair must beat too; empty if the claim needs none
+    control: str  # the family's control, which the first row of each pair must beat too; empty if the claim needs none
     untestable: Mapping[str, str]  # reason that our data cannot decide it, by prefix of a scale's name
     scale: str  # the table's own scale; it decides if neither the claim's data set nor ``decided_at`` was run
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
     differs: str = ""  # reason if scales give different answers
     decided_at: str = ""  # scale that decides in place of the table's own, if it was run
-    suspended: Mapping[str, str] = field(default_factory=dict)  # reason to give no verdict, by name of a scale
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -52,12 +53,19 @@ class Claim:
         return -self.margin, self.margin if self.kind == "equal" else math.inf
 
     @property
-    def tested_pairs(self) -> list[tuple[str, str]]:
-        """Pairs of rows that are compared: those of the claim, and its first rows with the control."""
-        pairs = [*self.pairs]
-        if self.control:
-            pairs += [(first, self.control) for first, _ in self.pairs]
-        return list(dict.fromkeys(pairs))
+    def from_numbers(self) -> bool:
+        """True if no sentence of the authors makes the claim, but only the numbers of a table."""
+        return self.section.endswith("numbers")
+
+    def alike(self, pair: tuple[str, str]) -> float | None:
+        """Return the points within which two rows are called alike: half of the paper's difference, from 2 to 5.
+
+        ``None`` without numbers of both, and for claims that have a margin of their own.
+        """
+        papers = self.table.papers
+        if self.kind != "better" or not papers.keys() >= {*pair}:
+            return None
+        return min(max(abs(papers[pair[0]] - papers[pair[1]]) / 2, LEAST_ALIKE), MOST_ALIKE)
 
     def paper(self) -> list[tuple[float, float]]:
         """Return the paper's numbers of each pair; empty for a figure that prints no number."""
@@ -97,22 +105,6 @@ def read_claims(experiments: Path) -> list[Claim]:
     return [_read(where, content, entry, experiments=experiments) for where, content, entry in _entries(experiments)]
 
 
-def suspended_pairs(table: Table) -> set[frozenset[str]]:
-    """Return the pairs of rows about which a claim is suspended at the table's scale."""
-    pairs = set[frozenset[str]]()
-    for where, _, entry in _entries(table.path.parent):
-        kind = _kind(where, entry)
-        if entry["table"] == table.name and kind != "spread" and table.scale in _suspended(where, entry):
-            pairs |= {frozenset(map(str, pair)) for pair in entry[kind]}
-    return pairs
-
-
-def controls_of(table: Table) -> set[str]:
-    """Return the rows of a table that a claim names as its control; as such they need not learn."""
-    entries = [entry for _, _, entry in _entries(table.path.parent) if entry["table"] == table.name]
-    return {str(entry["control"]) for entry in entries if "control" in entry}
-
-
 def _entries(experiments: Path) -> Iterator[tuple[str, Mapping[str, Any], Any]]:
     """Yield each claim as its file has it, with its place for messages and the file's content."""
     for path in sorted((experiments / "claims").glob("*.yaml")):
@@ -126,8 +118,8 @@ def _read(where: str, content: Mapping[str, Any], entry: Any, *, experiments: Pa
     kind = _kind(where, entry)
     margin = _margin(where, entry, kind)
     varies = _varies(where, entry, kind)
-    control = _control(where, entry, kind)
     table, scale = _table(experiments, entry)
+    control = _control(where, entry, kind, table=table)
 
     return Claim(
         text=str(entry["claim"]),
@@ -144,7 +136,6 @@ def _read(where: str, content: Mapping[str, Any], entry: Any, *, experiments: Pa
         follow_ups=content.get("follow_ups", {}),
         differs=str(entry.get("differs", "")),
         decided_at=_decided_at(where, content, table, experiments=experiments),
-        suspended=_suspended(where, entry),
     )
 
 
@@ -184,9 +175,15 @@ def _varies(where: str, entry: Mapping[str, Any], kind: _Kind) -> Sequence[str]:
     return list(varies)
 
 
-def _control(where: str, entry: Mapping[str, Any], kind: _Kind) -> str:
-    """Return the claim's control row; empty if it needs none."""
+def _control(where: str, entry: Mapping[str, Any], kind: _Kind, *, table: Table) -> str:
+    """Return the claim's control row; empty if it needs none.
+
+    Its table marks it as a control, unless the pairs of the claim compare it anyway.
+    """
     control = str(entry.get("control", ""))
+    seconds = {str(pair[-1]) for pair in entry[kind] if isinstance(pair, list) and pair}
+    if control and seconds != {control} and not table.row(control).is_control:
+        raise UserError(f"{where}: control: {table.name} has no `control: true` at the row {control}")
     if kind == "better" and not control and IN_TIME.search(str(entry["claim"])):
         raise UserError(f"{where}: claims that attention in time is worth something: name its control row (control)")
     return control
@@ -214,14 +211,6 @@ def _untestable(where: str, reasons: Any) -> dict[str, str]:
     by_scale = reasons if isinstance(reasons, dict) else {"": reasons}
     if not all(isinstance(text, str) for text in by_scale.values()):
         raise UserError(f"{where}: untestable: give a reason, or one for each scale; quote a text that has a comma")
-    return by_scale
-
-
-def _suspended(where: str, entry: Mapping[str, Any]) -> dict[str, str]:
-    """Return why a claim has no verdict for now, by the whole name of a scale."""
-    by_scale = entry.get("suspended", {})
-    if not isinstance(by_scale, dict) or not all(isinstance(text, str) for text in by_scale.values()):
-        raise UserError(f"{where}: suspended: give a reason for each scale; quote a text that has a comma")
     return by_scale
 
 

@@ -5,10 +5,10 @@ interval of its directions right on fresh films, as difficult as those of traini
 begun is *finished* if 90 % of its training films are right, or if half of the training, with a schedule of its own,
 ends less than three points below on the fresh films of all skills that have begun, with an upper bound below five.
 
-On other videos a training is finished if 90 % of its training videos are right.
+On other videos a training is finished if 90 % of its training videos are right, by its record, or else by its curve.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +16,17 @@ from numpy.typing import NDArray
 
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import FinishedRun
-from lit_video.runs.predictions import Predictions, TaskPredictions
+from lit_video.runs.predictions import Predictions, TaskPredictions, read_further
+from lit_video.tables.contrasts import run_contrast, uncovered
 from lit_video.tables.statistics import Interval, accuracy_interval, cautious_difference
+from lit_video.utils.text import plural
 
 CHANCE = 50.0  # percent of directions
 LEARNED = 90.0  # percent of the training videos, or of a skill's training films
 TRAINED = "train/video_top1"  # name of the accuracy on training videos among a result's metrics
 GAIN = 3.0  # points by which twice the training may help a finished row
 GAIN_BOUND = 5.0  # upper bound of these points
+OF_LENGTH = ("steps", "trainer.max_steps", "trainer.max_epochs")  # settings in which a run and its half differ
 Opposites = Mapping[str, tuple[int, int]]  # the two classes of each skill, by its name
 
 
@@ -42,6 +45,59 @@ def learned_share(run: FinishedRun) -> LearnedShare | None:
         return LearnedShare(recorded, augmented=False)
     of_clips = [point["train/clip_top1"] for point in read_curves(run.folder) if "train/clip_top1" in point]
     return LearnedShare(of_clips[-1], augmented=True) if of_clips else None
+
+
+def why_unfinished(runs: Sequence[FinishedRun], halves: Sequence[FinishedRun], told: Collection[str] | None) -> str:
+    """Say why a row has not finished, over its seeds; empty if it has, or if nothing is known of its training videos.
+
+    Args:
+        runs: the row's runs, one for each seed.
+        halves: runs of the row with half of the steps, of some seeds or none.
+        told: skills that the row can tell; ``None`` on videos without skills.
+    """
+    ends = {}
+    for run in runs:
+        half = next((half for half in halves if is_half(half, run)), None)
+        end = None if told is None else end_of(run, half, told)
+        if end is None:
+            return _too_few_learned(runs)
+        ends[run.result.seed] = end
+
+    reasons = []
+    for skill in sorted(told or ()):
+        late = [seed for seed, end in ends.items() if skill in end.not_begun]
+        if late:
+            reasons.append(f"{len(late)} of {plural(len(ends), 'seed')} has not begun {skill}")
+    for seed, end in ends.items():
+        if end.unfinished:
+            reasons.append(f"seed {seed} has not finished {', '.join(end.unfinished)}")
+    return "; ".join(reasons)
+
+
+def is_half(half: FinishedRun, run: FinishedRun) -> bool:
+    """Return whether a run is another one with the same seed and settings, but half of the steps."""
+    if half.result.seed != run.result.seed or 2 * half.result.steps != run.result.steps:
+        return False
+    return not uncovered(run_contrast(run, half), OF_LENGTH)
+
+
+def _too_few_learned(runs: Sequence[FinishedRun]) -> str:
+    """Say how many training videos the worst seed had right, if these are too few; empty without a record."""
+    shares = [share for run in runs if (share := learned_share(run))]
+    least = min(shares, key=lambda share: share.percent, default=None)
+    if least is None or least.percent >= LEARNED or len(shares) < len(runs):
+        return ""
+    return f"{least.percent:.0f} % of training {'clips' if least.augmented else 'videos'}"
+
+
+def end_of(run: FinishedRun, half: FinishedRun | None, told: Collection[str]) -> "Finish | None":
+    """Return how a run ended on the skills that it can tell; ``None`` if it was not tested on fresh films."""
+    trained, fresh = (read_further(run.folder, run.result, split) for split in ("train", "fresh"))
+    if trained is None or fresh is None:
+        return None
+    opposites = {skill: classes for skill, classes in fresh.tasks[""].opposites.items() if skill in told}
+    before = None if half is None else read_further(half.folder, half.result, "fresh")
+    return finish(trained, fresh, opposites, half=before)
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,54 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Literal, get_args
 
 from lit_video.tables.claims import Claim
+from lit_video.tables.comparing import Comparison
 from lit_video.tables.contrasts import run_contrast, uncovered
 from lit_video.tables.statistics import LEVEL, Interval, chances_of_spread, detectable, holm_adjusted
-from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
 from lit_video.tables.summary import TableRuns
+from lit_video.tables.table_summary import Forbidden
 from lit_video.utils.text import plural
 
 MOSTLY = 0.5  # share of the variance from which on more seeds, rather than more videos, would decide a claim
+# an equivalence within N is shown with 80 % power if 1.16 times the detectable difference is at most N: two tests take
+# the place of one, (t(97.5 %) + t(90 %)) / (t(97.5 %) + t(80 %))
+OF_EQUIVALENCE = 1.16
 NEEDS_CONTROL = "needs the control"
-TestedJudgement = Literal["supported", "supported by construction", "contradicted", "undecided", "too few to tell"]
-# in the order of a summary
-Judgement = Literal[TestedJudgement, "unfinished", "suspended", "not testable here", "not run"]
+Decided = Literal[
+    "supported", "supported by construction", "contradicted", "contradicted by construction", "differ by at most"
+]
+TestedJudgement = Literal[Decided, "undecided", "too few to tell"]
+Judgement = Literal[TestedJudgement, Forbidden]  # in the order of a summary
+PairAnswer = Literal["holds", "fails", "undecided"]
+
+
+@dataclass(frozen=True)
+class JudgedPair:
+    """Two rows of a claim: their difference, and what tests say of it."""
+
+    compared: Comparison
+    answer: PairAnswer | None = None  # left out without a test
+    alike: float | None = None  # points within which the rows are shown to differ
+
+    @property
+    def difference(self) -> Interval | None:
+        """The first row minus the second, in points."""
+        return self.compared.difference
+
+    @property
+    def text(self) -> str:
+        """The difference with its interval, and the skills that it is over; empty without one."""
+        return f"{self.difference}{self.compared.on_skills}" if self.difference else ""
+
+    @property
+    def words(self) -> str:
+        """The answer in words, such as ``holds, by at most 5 points``; empty without a test."""
+        if self.alike is None:
+            return self.answer or ""
+        within = f"by at most {plural(self.alike, 'point')}"
+        return f"differ {within}" if self.answer == "undecided" else f"{self.answer}, {within}"
 
 
 @dataclass(frozen=True)
@@ -25,8 +58,8 @@ class Judged:
 
     judgement: Judgement
     why: str = ""  # reason if there is no verdict
-    differences: Sequence[Interval | None] = ()  # by tested pair; None if a row was not run
-    chance: float = 1.0  # p-value of the claim's verdict, one-sided, corrected for the claim's pairs
+    pairs: Sequence[JudgedPair] = ()  # the claim's, then its first rows with each control
+    chance: float = 1.0  # p-value of the claim's verdict, one-sided, corrected for the claim's questions
     detectable: float = 0.0  # smallest difference in points that every pair shows with 80 % power
     few: str = ""  # "seeds 70 %" if too few seeds make 70 % of the variance, else likewise of videos or persons
     recorded: bool = True  # whether it is known how many training videos the rows had right
@@ -36,6 +69,17 @@ class Judged:
         """True if all rows were run and can decide the claim."""
         return self.judgement in get_args(TestedJudgement)
 
+    @property
+    def decided(self) -> bool:
+        """True if the claim is supported or contradicted, or its rows differ by at most a number of points."""
+        return self.judgement in get_args(Decided)
+
+    @property
+    def alike(self) -> float:
+        """Points within which every pair's rows are shown to differ; 0 where one pair's are not."""
+        within = [pair.alike for pair in self.pairs]
+        return max((points for points in within if points), default=0.0) if all(within) else 0.0
+
 
 def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
     """Judge a claim by the runs at a scale.
@@ -43,51 +87,69 @@ def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
     ``better``: supported if every pair's difference is above 0, contradicted if one is below. ``not_worse``: supported
     if every difference is above minus the margin, contradicted if one is below it (non-inferiority, one-sided).
     ``equal``: supported if every difference is within the margin, contradicted if one is outside (equivalence, two
-    one-sided tests; Schuirmann, 1987). Each test is one-sided at 2.5 %; p-values of a claim's pairs are corrected for
-    their number (Holm). ``spread``: by chi-square tests of the standard deviation over seeds.
+    one-sided tests; Schuirmann, 1987). Each test is one-sided at 2.5 %; p-values of a claim's questions are corrected
+    for their number (Holm). A claim of the kind ``better`` that is neither is asked whether its rows differ by at most
+    half of the paper's difference. ``spread``: by chi-square tests of the standard deviation over seeds.
+
+    Each gain over a control is also asked for above the other controls of the table whose multiply-adds differ by at
+    most a tenth. Pairs that are decided by construction decide nothing, unless all are.
     """
-    differences = []
-    if claim.kind != "spread":
-        differences = [runs.row_hits.difference(*pair) for pair in claim.tested_pairs]
+    compared = [runs.compare(*pair) for pair in _compared_pairs(claim, runs)]
+    pairs = [] if claim.kind == "spread" else list(map(JudgedPair, compared))
 
-    judgement, why = _no_verdict(claim, runs, scale)
+    judgement, why = _no_verdict(claim, runs, scale, compared=compared)
     if judgement:
-        return Judged(judgement, why, differences)
+        return Judged(judgement, why, pairs)
 
-    recorded = _is_recorded(claim, runs)
+    recorded = all(runs.rows[row].is_recorded for row in rows_of(claim))
     if claim.kind == "spread":
         return replace(_spread(claim, runs), few="seeds", recorded=recorded)
-    tested = [difference for difference in differences if difference]
-    return replace(_by_tests(claim, runs, tested), recorded=recorded)
+    return replace(_by_tests(claim, runs, compared), recorded=recorded)
 
 
 def rows_of(claim: Claim) -> list[str]:
     """Return the rows that a claim compares, with its control."""
-    return list(dict.fromkeys(chain.from_iterable(claim.tested_pairs)))
+    rows = [row for pair in claim.pairs for row in pair]
+    return list(dict.fromkeys(filter(None, [*rows, claim.control])))
 
 
-def _no_verdict(claim: Claim, runs: TableRuns, scale: str) -> tuple[Judgement | None, str]:
+def _compared_pairs(claim: Claim, runs: TableRuns) -> list[tuple[str, str]]:
+    """Return the claim's pairs; if it has a control, also its first rows with it, and with others of as many GMACs."""
+    pairs = [*claim.pairs]
+    for first, _ in claim.pairs if claim.control else ():
+        row = runs.rows[first]
+        pairs.append((first, claim.control))
+        pairs += [
+            (first, other.name) for other in runs.rows.values() if other.is_control and row.needs_as_much_as(other)
+        ]
+    return list(dict.fromkeys(pairs))
+
+
+def _no_verdict(
+    claim: Claim, runs: TableRuns, scale: str, *, compared: Sequence[Comparison]
+) -> tuple[Judgement | None, str]:
     """Return the judgement and its reason if the claim has no verdict: rows were not run, or cannot decide it."""
-    if why := claim.suspended.get(scale):
-        return "suspended", why
     if why := claim.why_untestable(scale):
         return "not testable here", why
-    missing = [row for row in rows_of(claim) if row not in runs.hits]
+    controls = runs.table.controls | {claim.control} if claim.control else set()
+    missing = {*rows_of(claim), *controls} - runs.hits.keys()
     if missing:
-        return "not run", NEEDS_CONTROL if missing == [claim.control] and len(runs.hits) else ""
-    for why in (_varies_more(claim, runs), _too_few_draws(runs)):
-        if why:
-            return "not testable here", why
-    if why := _unfinished(claim, runs):
-        return "unfinished", why
+        return "not run", NEEDS_CONTROL if missing <= controls and len(runs.hits) else ""
+    if why := _varies_more(claim, runs):
+        return "not testable here", why
+
+    for forbidden in get_args(Forbidden):
+        without = [pair for pair in compared if pair.forbidden == forbidden]
+        if without:
+            return forbidden, "; ".join(dict.fromkeys(why for pair in without for why in pair.why))
     return None, ""
 
 
 def _varies_more(claim: Claim, runs: TableRuns) -> str:
     """Say so if the rows of a pair differ in more than the claim names, or do not differ at all."""
     for first, second in claim.pairs:
-        run = runs.first(first)
-        other = runs.first(second)
+        run = runs.rows[first].first
+        other = runs.rows[second].first
         if claim.kind == "spread" or run is None or other is None:
             continue
         contrast = run_contrast(run, other)
@@ -98,36 +160,9 @@ def _varies_more(claim: Claim, runs: TableRuns) -> str:
     return ""
 
 
-def _too_few_draws(runs: TableRuns) -> str:
-    draws = runs.row_hits.draws
-    if draws and draws.count < FEWEST_CLUSTERS:
-        return f"{plural(draws.count, draws.kind)} in the test, too few"
-    return ""
-
-
-def _unfinished(claim: Claim, runs: TableRuns) -> str:
-    """Name the rows that ended before they had learned their training videos; the control need not learn them."""
-    shares = {row: share for row in rows_of(claim) if row != claim.control and (share := runs.unfinished(row))}
-    if not shares:
-        return ""
-    by_row = ", ".join(f"{row} {share.percent:.0f} %" for row, share in shares.items())
-    noun = "training clips" if any(share.augmented for share in shares.values()) else "training videos"
-    return f"{by_row} of the {noun} right"
-
-
-def _is_recorded(claim: Claim, runs: TableRuns) -> bool:
-    """Return whether it is known of every row how many training videos it had right, where it must learn them."""
-    asked = [row for row in rows_of(claim) if row != claim.control and not runs.limits(row).any]
-    return all(runs.learned(row) for row in asked)
-
-
 def _spread(claim: Claim, runs: TableRuns) -> Judged:
     """Judge the standard deviation over seeds of each row."""
-    by_row = [runs.row_hits.accuracies(row) for row, _ in claim.pairs]
-    if any(len(means) < 2 for means in by_row):
-        return Judged("too few to tell")
-
-    chances = [chances_of_spread(means, claim.margin) for means in by_row]
+    chances = [chances_of_spread(runs.row_hits.accuracies(row), claim.margin) for row, _ in claim.pairs]
     inside = holm_adjusted([at_least for at_least, _ in chances])
     outside = holm_adjusted([at_most for _, at_most in chances])
     return Judged(_decision(inside, outside) or "too few to tell", chance=_chance(inside, outside))
@@ -145,38 +180,62 @@ def _chance(inside: Sequence[float], outside: Sequence[float]) -> float:
     return min(min(outside), max(inside))
 
 
-def _by_tests(claim: Claim, runs: TableRuns, differences: Sequence[Interval]) -> Judged:
+def _by_tests(claim: Claim, runs: TableRuns, compared: Sequence[Comparison]) -> Judged:
     """Judge a claim by tests of whether the differences of its pairs lie inside or outside of its bounds."""
+    by_construction = all(pair.by_construction for pair in compared)
+    tested = [pair for pair in compared if by_construction or not pair.by_construction]
+    differences = [pair.difference for pair in tested if pair.difference]
     low, high = claim.bounds
-    inside = holm_adjusted([max(difference.above(low), difference.below(high)) for difference in differences])
-    outside = holm_adjusted([min(difference.below(low), difference.above(high)) for difference in differences])
-    shown = max(detectable(difference, len(differences)) for difference in differences)
+    inside = [max(difference.above(low), difference.below(high)) for difference in differences]
+    outside = [min(difference.below(low), difference.above(high)) for difference in differences]
+    alike = _alike(claim, tested, differences)
 
-    judgement = _decision(inside, outside)
+    # every question is a hypothesis: whether a pair is inside of the bounds, outside, or alike
+    of_alike = [chance for _, chance in alike.values()]
+    adjusted_inside = holm_adjusted([*inside, *of_alike])[: len(inside)]
+    adjusted_outside = holm_adjusted([*outside, *of_alike])[: len(outside)]
+    either = list(map(min, inside, outside))
+    adjusted_alike = dict(zip(alike, holm_adjusted([*either, *of_alike])[len(either) :], strict=True))
+
+    answers: dict[tuple[str, str], JudgedPair] = {}
+    for number, pair in enumerate(tested):
+        answer: PairAnswer = "undecided"
+        if adjusted_inside[number] <= LEVEL:
+            answer = "holds"
+        elif adjusted_outside[number] <= LEVEL:
+            answer = "fails"
+        is_alike = adjusted_alike.get(number, 1.0) <= LEVEL
+        answers[pair.rows] = JudgedPair(pair, answer, alike[number][0] if is_alike else None)
+    pairs = [answers.get(pair.rows, JudgedPair(pair)) for pair in compared]
+
+    judgement = _decision(adjusted_inside, adjusted_outside)
+    chance = _chance(adjusted_inside, adjusted_outside)
+    shown = max(detectable(difference, len(differences)) for difference in differences)
     few = ""
-    if judgement == "supported" and claim.kind == "better" and _by_construction(claim, runs):
-        judgement = "supported by construction"
-    if not judgement:
+    if judgement and by_construction:
+        judgement = "supported by construction" if judgement == "supported" else "contradicted by construction"
+    elif not judgement and all(pair.alike for pair in answers.values()):
+        judgement = "differ by at most"
+        chance = max(adjusted_alike.values())
+    elif not judgement:
         few = _too_few(runs, max(differences, key=detectable))
         judgement = "too few to tell" if claim.margin and shown > claim.margin else "undecided"
-
-    return Judged(
-        judgement,
-        differences=differences,
-        chance=_chance(inside, outside),
-        detectable=shown,
-        few=few,
-    )
+    return Judged(judgement, pairs=pairs, chance=chance, detectable=shown, few=few)
 
 
-def _by_construction(claim: Claim, runs: TableRuns) -> bool:
-    """Return whether every worse row sees less of what the task needs, so that no run was needed to know the result.
+def _alike(
+    claim: Claim, tested: Sequence[Comparison], differences: Sequence[Interval]
+) -> dict[int, tuple[float, float]]:
+    """Return the points within which pairs may be alike, with the p-value of that, by number of the pair.
 
-    A claim with a separate control is never by construction: its verdict rests on the control.
+    This is only asked where the runs would show it: of two rows without any difference with 80 % power.
     """
-    if claim.control and claim.control not in {second for _, second in claim.pairs}:
-        return False
-    return all(runs.limits(second).less_than(runs.limits(first)) for first, second in claim.pairs)
+    asked = {}
+    for number, (pair, difference) in enumerate(zip(tested, differences, strict=True)):
+        points = claim.alike((pair.first, pair.second))
+        if points and OF_EQUIVALENCE * detectable(difference, len(differences)) <= points:
+            asked[number] = (points, max(difference.above(-points), difference.below(points)))
+    return asked
 
 
 def _too_few(runs: TableRuns, widest: Interval) -> str:

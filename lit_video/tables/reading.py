@@ -21,7 +21,7 @@ from lit_video.utils.yaml_files import find_config, read_yaml
 
 # "plan" holds the wishes of a user of finetune or compare, see own_videos/experiment.py
 TABLE_KEYS = {"title", "source", "data_set", "scale", "metric", "family", "set", "at", "rows", "reported", "plan"}
-ROW_KEYS = {"label", "family", "set", "at", "paper", "published"}
+ROW_KEYS = {"label", "family", "set", "at", "paper", "published", "control"}
 ORIGIN = "table.yaml"  # name of the file, beside the rows' folders, that records the table's files
 REPORTED_KEYS = {"label", "paper", "published"}
 
@@ -179,6 +179,7 @@ class _Reader:
             settings=settings,
             paper=self._paper(f"{where}.paper", content.get("paper", {})),
             published=_mapping(self.path, f"{where}.published", content.get("published", {})),
+            is_control=self._truth(f"{where}.control", content.get("control", False)),
         )
 
     def _set(self, where: str, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,6 +233,11 @@ class _Reader:
                 name = metric if key == shown else f"{key.upper()} {short}"
                 numbers[name] = self._number(f"{where}.{key}.{metric}", printed)
         return numbers
+
+    def _truth(self, where: str, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise UserError(f"{self.path}: {where}: expected true or false, got {value!r}")
+        return value
 
     def _number(self, where: str, value: Any) -> float:
         """Return a number that the paper printed; refuse anything else."""

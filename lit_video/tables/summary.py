@@ -1,7 +1,7 @@
 """Read a table's runs and put their numbers beside the paper's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -10,15 +10,16 @@ from statistics import mean, stdev
 from lit_video.runs.finished import FinishedRun, remarks
 from lit_video.runs.predictions import Predictions
 from lit_video.tables.agreement import agreement_of, comparable, compared_metric, row_pairs, row_predictions
-from lit_video.tables.claims import controls_of, suspended_pairs
-from lit_video.tables.finishing import LEARNED, LearnedShare, learned_share
-from lit_video.tables.limits import Limits
+from lit_video.tables.comparing import Comparison, TrainedRow, compare_rows
+from lit_video.tables.reading import read_table
 from lit_video.tables.results import measured_rows
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table
 from lit_video.tables.table_summary import DrawCount, Numbers, RowSummary, TableSummary
 from lit_video.tables.terms import terms
+
+HALF = "half"  # file of the scale with half of the steps, in experiments/scale
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class TableRuns:
     by_row: Mapping[str, Sequence[FinishedRun]]  # see results.measured_rows
     predictions: Mapping[str, Sequence[Predictions]]  # see agreement.row_predictions
     row_hits: RowHits  # by the metric ``compared``, see agreement.comparable
+    halves: Mapping[str, Sequence[FinishedRun]]  # runs of half of the steps, by row
 
     @property
     def compared(self) -> str:
@@ -40,32 +42,18 @@ class TableRuns:
         """Hits by row and seed."""
         return self.row_hits.hits
 
-    def first(self, row: str) -> FinishedRun | None:
-        """Return a row's run with the first seed; ``None`` if the row was not run."""
-        return next(iter(self.by_row.get(row, ())), None)
+    @cached_property
+    def rows(self) -> Mapping[str, TrainedRow]:
+        """The table's rows with their runs, by name."""
+        rows = {}
+        for row in self.table.rows:
+            of_row = self.by_row.get(row.name, ())
+            rows[row.name] = TrainedRow(row.name, of_row, self.halves.get(row.name, ()), row.is_control)
+        return rows
 
-    def limits(self, row: str) -> Limits:
-        """Return how much of what the task needs a row can see, by the record of its first run."""
-        first = self.first(row)
-        return Limits.of(first.result) if first else Limits()
-
-    def learned(self, row: str) -> LearnedShare | None:
-        """Return the least share of training videos right of a row's seeds; ``None`` if that of one is not known."""
-        shares = [learned_share(run) for run in self.by_row.get(row, ())]
-        recorded = [share for share in shares if share]
-        if not recorded or len(recorded) < len(shares):
-            return None
-        return min(recorded, key=lambda share: share.percent)
-
-    def unfinished(self, row: str) -> LearnedShare | None:
-        """Return how many training videos a row had right if it ended before it had learned them, in any seed.
-
-        A row that cannot see all that the task needs is not asked to learn it.
-        """
-        share = self.learned(row)
-        if share is None or share.percent >= LEARNED or self.limits(row).any:
-            return None
-        return share
+    def compare(self, first: str, second: str) -> Comparison:
+        """Compare two rows, see :func:`~lit_video.tables.comparing.compare_rows`."""
+        return compare_rows(self.rows[first], self.rows[second], self.row_hits)
 
     @cached_property
     def data(self) -> TableSummary:
@@ -78,11 +66,7 @@ class TableRuns:
             if value is not None:
                 measured[row.name] = value
 
-        controls = controls_of(table)
-        unfinished = {row for row in measured if row not in controls and self.unfinished(row)}
-        pairs = row_pairs(
-            table.papers, measured, self.row_hits, suspended=suspended_pairs(table), unfinished=unfinished
-        )
+        pairs = row_pairs(table.papers, measured, self.compare)
         draws = self.row_hits.draws
         return TableSummary(
             table=table.name,
@@ -114,7 +98,14 @@ def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None, *, o
     by_row = measured_rows(table, runs, seeds, overridden=overridden)
     predictions = row_predictions(table, by_row)
     hits = comparable(predictions, compared_metric(predictions, table.metric))
-    return TableRuns(table, by_row, predictions, hits)
+    return TableRuns(table, by_row, predictions, hits, _halves(table, runs, seeds))
+
+
+def _halves(table: Table, runs: Path, seeds: Sequence[int] | None) -> Mapping[str, Sequence[FinishedRun]]:
+    """Return the runs of half of the steps, which lie beside a table's runs as those of another scale."""
+    own = read_table([table.path]).scale
+    half = replace(table, scale=HALF if table.scale == own else f"{table.scale}+{HALF}", settings={})
+    return measured_rows(half, runs, seeds, overridden=True)
 
 
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, *, overridden: bool = False) -> TableSummary:

@@ -49,6 +49,7 @@ class Row:
     settings: dict[str, Any]  # at the table's scale: from recipe, table and row; later ones win
     paper: dict[str, float]  # by metric; keys such as ``K400 top1`` are for other data sets
     published: dict[str, str] = field(default_factory=dict)  # the cost that the paper prints
+    is_control: bool = False  # tells what a scheme reads of time, which the row does not
 
     def differs(self, other: "Row", key: str) -> bool:
         """Return whether two rows set a key, or a setting around it, to different values."""
@@ -105,6 +106,11 @@ class Table:
             if any(row.differs(other, key) for other in self.rows):  # a setting that all rows share may be overridden
                 return f"{key} is {value}, row {row.name} sets {row_value}"
         return ""
+
+    @property
+    def controls(self) -> set[str]:
+        """Names of the rows that are controls."""
+        return {row.name for row in self.rows if row.is_control}
 
     @property
     def papers(self) -> dict[str, float]:

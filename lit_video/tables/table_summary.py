@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-OrderVerdict = Literal["supported", "contradicted", "undecided", "unfinished", "suspended"]
+Forbidden = Literal["not run", "one seed", "unfinished", "not testable here"]  # states without a verdict
+OrderVerdict = Literal["supported", "contradicted", "undecided", "by construction", Forbidden]
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Pair:
     difference: float | None = None  # our paired difference; None without predictions
     low: float | None = None  # interval of our difference; None without one
     high: float | None = None
+    skills: Sequence[str] = ()  # skills that both rows can tell; empty for all of the test's
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,7 @@ class Agreement:
     supported: int
     contradicted: int
     undecided: int
-    unfinished: int  # because one of the two rows is
-    suspended: int  # because a claim about the two rows is
+    without: Mapping[str, int]  # orderings that have no verdict, by why
     orderings: Sequence[Pair]  # pairs that the paper orders
 
 

@@ -1,6 +1,6 @@
 """Third step of a run: test the model, and measure what it has learned and what it can see."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,6 +69,7 @@ class SightAndNeeds:
     blind_ceiling: float | None = None
     steps_shown: float | None = None
     needed_reach: int | None = None
+    told: Sequence[str] | None = None
     sum_ceilings: Mapping[str, float] | None = None
     two_frames_ceilings: Mapping[str, float] | None = None
 
@@ -88,6 +89,7 @@ def sight_and_needs(cli: RunCLI) -> SightAndNeeds:
         blind_ceiling=data.reversal_ceiling if sight.near else data.blind_ceiling,
         steps_shown=shown.steps_shown,
         needed_reach=shown.reach,
+        told=data.told(sight.pairs) if sight.order else [],
         sum_ceilings=data.sum_ceilings(),
         two_frames_ceilings=data.two_frames_ceilings(),
     )

@@ -59,6 +59,7 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
         blind_ceiling=limits.blind_ceiling,
         steps_shown=limits.steps_shown,
         needed_reach=limits.needed_reach,
+        told=limits.told,
         sum_ceilings=limits.sum_ceilings,
         two_frames_ceilings=limits.two_frames_ceilings,
         metrics=metrics,

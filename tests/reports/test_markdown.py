@@ -26,10 +26,11 @@ def experiments(table, tmp_path):
 
 def write(experiments, runs):
     for row, share in (("first", 20), ("second", 80)):
-        folder = runs / "two/default" / row / "seed0"
-        write_result(folder, 0, float(share))
-        keep(folder, np.arange(100) < share)
-        change_result(folder, device="a machine")
+        for seed in (0, 1):
+            folder = runs / "two/default" / row / f"seed{seed}"
+            write_result(folder, seed, float(share))
+            keep(folder, np.arange(100) < share)
+            change_result(folder, device="a machine")
     page = experiments.parent / "page.md"
     command = ["reproduce", "--experiments", str(experiments), "--results", str(runs), "-o", str(page)]
     return command, experiments.parent / "docs/results/ours.md"
@@ -39,12 +40,13 @@ def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
     command, page = write(experiments, tmp_path / "runs")
     assert main(command) == 0
     text = page.read_text()
-    assert "|[two (default)](#two-default)|a test|default|2 of 2|seed 0|run|" in text
+    assert "|[two (default)](#two-default)|a test|default|2 of 2|0, 1|run|" in text
     assert f"|other|a test|default|0 of 2||not run in version {VERSION}|" in text
     assert "Not run at all: the scales ssv2." in (experiments.parent / "page.md").read_text()
     assert "### two (default)" in text
     assert "commits abc; on a machine. Tested on 100 videos." in text
-    assert "<details>" not in text and "Of its 1 orderings of two rows our models of one seed support 1" in text
+    assert "<details>" not in text
+    assert "Of its 1 orderings of two rows, all tested at once (Holm), our runs support 1" in text
     assert "### other" not in text
 
 
@@ -68,12 +70,12 @@ def test_a_table_on_the_skills_without_runs_is_not_run_in_this_version(experimen
 def test_a_table_that_was_run_elsewhere_alone_is_listed_at_its_own_scale_too(experiments, tmp_path):
     command, page = write(experiments, tmp_path / "runs")
     (tmp_path / "runs/two/default").rename(tmp_path / "runs/two/kept")
-    for row in ("first", "second"):
-        change_result(tmp_path / f"runs/two/kept/{row}/seed0", scale="kept")
+    for folder in (tmp_path / "runs/two/kept").glob("*/*"):
+        change_result(folder, scale="kept")
     assert main(command) == 0
     text = page.read_text()
     assert f"|two|a test|default|0 of 2||not run in version {VERSION}|" in text
-    assert "|[two (kept)](#two-kept)|a test|kept|2 of 2|seed 0|run|" in text
+    assert "|[two (kept)](#two-kept)|a test|kept|2 of 2|0, 1|run|" in text
 
 
 @pytest.mark.parametrize("scale", ["ssv2", "ssv2+more", "more+ssv2", "ssv2-released"])
@@ -109,7 +111,7 @@ def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
 def test_a_page_that_differs_by_a_rounding_is_kept_and_named(experiments, tmp_path, capsys):
     command, page = write(experiments, tmp_path / "runs")
     assert main(command) == 0
-    as_elsewhere = page.read_text().replace("|20.0|", "|20.1|")
+    as_elsewhere = page.read_text().replace("|20.0 ± 0.0|", "|20.1 ± 0.0|")
     page.write_text(as_elsewhere)
     capsys.readouterr()
 
@@ -119,7 +121,7 @@ def test_a_page_that_differs_by_a_rounding_is_kept_and_named(experiments, tmp_pa
             f"up to date\n{page}: kept, though last digits differ (20.1 is 20.0 here); del" in capsys.readouterr().out
         )
     assert page.read_text() == as_elsewhere
-    page.write_text(as_elsewhere.replace("|20.1|", "|20.2|"))
+    page.write_text(as_elsewhere.replace("|20.1 ± 0.0|", "|20.2 ± 0.0|"))
     assert main([*command, "--check"]) == 1
 
 

@@ -6,6 +6,7 @@ from scipy.stats import binomtest, ttest_1samp, ttest_ind
 
 from lit_video.runs.predictions import Draws
 from lit_video.tables.agreement import agreement_of, row_pairs
+from lit_video.tables.comparing import Comparison
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import (
     LEVEL,
@@ -310,6 +311,12 @@ def test_there_is_no_tau_of_one_row_or_of_equal_rows():
     assert kendall_tau([1.0, 2.0], [5.0, 5.0]) is None
 
 
+def by_tests(hits, draws=None):
+    """Return a comparison of rows by their hits alone, as if all had finished."""
+    row_hits = RowHits(hits, draws)
+    return lambda first, second: Comparison(first, second, row_hits.difference(first, second))
+
+
 def test_agreement_counts_what_the_data_support_contradict_and_cannot_decide():
     rng = np.random.default_rng(4)
     # the paper: best > good > poor = tied; ours: good is far above best, poor is the worst, tied was not run
@@ -319,7 +326,7 @@ def test_agreement_counts_what_the_data_support_contradict_and_cannot_decide():
     }
     hits["alike"] = [seed.copy() for seed in hits["best"]]
     ours = {name: 100 * float(np.mean(seeds)) for name, seeds in hits.items()} | {"silent": 10.0}
-    result = agreement_of(paper, ours, row_pairs(paper, ours, RowHits(hits)))
+    result = agreement_of(paper, ours, row_pairs(paper, ours, by_tests(hits)))
     assert result.rows == 5
     verdicts = {(pair.first, pair.second): pair.verdict for pair in result.orderings}
     assert verdicts == {
@@ -342,7 +349,7 @@ def test_orderings_are_corrected_for_their_number_because_they_are_counted():
     for _ in range(200):
         hits = {name: seeds_of(rng, seed_means(rng, 3, 2.0), 200) for name in paper}
         ours = {name: 100 * float(np.mean(seeds)) for name, seeds in hits.items()}
-        summary = agreement_of(paper, ours, row_pairs(paper, ours, RowHits(hits)))
+        summary = agreement_of(paper, ours, row_pairs(paper, ours, by_tests(hits)))
         wrong += summary.undecided < 10
     assert wrong / 200 <= 0.06
 
@@ -351,7 +358,7 @@ def test_draws_of_the_test_widen_the_pairs_of_a_table():
     rng = np.random.default_rng(0)
     hits = {name: [drawn(rng, 0.6, 200) for _ in range(3)] for name in "ab"}
     ours = {"a": 60.0, "b": 60.0}
-    (pair,) = row_pairs({}, ours, RowHits(hits, Draws("recording", np.repeat([0, 1], 100))))
+    (pair,) = row_pairs({}, ours, by_tests(hits, Draws("recording", np.repeat([0, 1], 100))))
     assert pair.difference is not None and pair.low is None and pair.high is None
 
 

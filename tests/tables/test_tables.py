@@ -217,9 +217,10 @@ def test_a_table_says_how_far_it_agrees_with_the_paper(table, tmp_path):
     path, _ = table
     runs = tmp_path / "runs"
     for row, share in (("first", 10), ("second", 90)):
-        folder = runs / f"two/default/{row}/seed0"
-        write_result(folder, 0, float(share))
-        keep(folder, np.arange(100) < share)
+        for seed in (0, 1):
+            folder = runs / f"two/default/{row}/seed{seed}"
+            write_result(folder, seed, float(share))
+            keep(folder, np.arange(100) < share)
     data = summary(read_table([path]), runs)
     assert data.agreement.tau == 1.0
     assert (data.agreement.supported, data.agreement.contradicted) == (1, 0)
@@ -227,8 +228,12 @@ def test_a_table_says_how_far_it_agrees_with_the_paper(table, tmp_path):
     assert (pair.first, pair.second, pair.difference) == ("second", "first", 80.0)
     assert 65 < pair.low < 80 < pair.high < 95
     text = render(data, "text", pairs=True)
-    assert "Kendall's tau +1.00. Of its 1 orderings of two rows our models of one seed support 1, contradict 0" in text
-    assert "One seed compares these models, not the methods: add --seeds 0,1,2" in text
+    assert (
+        "Kendall's tau +1.00. Of its 1 orderings of two rows, all tested at once (Holm), our runs support 1, contr"
+        in text
+    )
+    text = render(summary(read_table([path]), runs, seeds=[0]), "text", pairs=True)
+    assert "One seed gives numbers and no order: add --seeds 0,1,2" in text and "Kendall" not in text
     assert f"+80.0 [+{pair.low:.1f}, +{pair.high:.1f}]" in text
 
 
@@ -238,14 +243,14 @@ def with_seeds(seeds):
     by_row = {}
     for row, of_row in zip(rows, seeds, strict=True):
         by_row[row.name] = [fake_runs.fake_run({}, row=row.name, seed=seed) for seed in of_row]
-    return TableRuns(Table("t", Path("t.yaml"), "own", "", "", rows=rows), by_row, {}, RowHits()).data
+    return TableRuns(Table("t", Path("t.yaml"), "own", "", "", rows=rows), by_row, {}, RowHits(), {}).data
 
 
 @pytest.mark.parametrize(
     ("seeds", "said"),
     [
         (([0, 1], [0], []), "test videos, and over seeds in rows of several; rows have different seeds (1 to 2 each)"),
-        (([0], [3], []), "test videos. One seed compares these models, not the methods: add --seeds 0,1,2"),
+        (([0], [3], []), "test videos. One seed gives numbers and no order: add --seeds 0,1,2"),
         (([0, 1], [0, 1], []), "test videos and seeds"),
     ],
 )
@@ -325,7 +330,7 @@ def test_rows_tested_on_other_videos_or_labels_are_not_compared(videos, target, 
         change_result(folder, test_videos=count)
     data = summary(read_table([path]), tmp_path)
     assert data.pairs == []
-    assert data.agreement.undecided == 1
+    assert data.agreement.without == {"not testable here": 1}
     assert "2nd > first (not comparable" in render(data, "text")
 
 

@@ -3,7 +3,7 @@
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from itertools import count, product, zip_longest
+from itertools import count, product
 from math import copysign, sqrt
 from statistics import mean
 from typing import Any
@@ -32,10 +32,12 @@ WIDEST = 100.0  # points, at the ends of the axis of differences
 TICKS = (-50, -10, -1, 0, 1, 10, 50)
 CSS_CLASSES = {
     "supported by construction": "supported",
+    "contradicted by construction": "contradicted",
+    "differ by at most": "alike",
     "too few to tell": "undecided",
     "not testable here": "untested",
-    "suspended": "untested",
     "unfinished": "untested",
+    "one seed": "untested",
 }
 
 
@@ -59,17 +61,19 @@ def place(points: float) -> float:
 
 def kind(judged: Verdict) -> str:
     """Return a verdict's CSS classes."""
-    name = CSS_CLASSES.get(judged.judgement, judged.judgement.replace(" ", "-"))
-    return name if judged.words == judged.judgement else f"{name} one-seed"
+    return CSS_CLASSES.get(judged.judgement, judged.judgement.replace(" ", "-"))
 
 
 def verdict(judged: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return a verdict for the page: a line per pair, with the positions of its interval and the paper's difference."""
     lines = []
-    pairs = judged.claim.tested_pairs if judged.differences else ()
-    for (first, second), paper, difference in zip_longest(pairs, judged.claim.paper(), judged.differences):
-        name = f"{_label(judged, first)} vs {_label(judged, second)}"
-        line = {"name": name, "paper": None, "found": difference, "low": None}
+    papers = dict(zip(judged.claim.pairs, judged.claim.paper(), strict=False))
+    for pair in judged.pairs:
+        first, second = pair.compared.rows
+        paper = papers.get((first, second))
+        difference = pair.difference
+        name = f"{_label(judged, first)} vs {_label(judged, second)}{pair.compared.on_skills}"
+        line: dict[str, Any] = {"name": name, "paper": None, "found": difference, "low": None}
         if paper:
             line |= {"paper": paper[0] - paper[1], "paper_at": place(paper[0] - paper[1])}
         if difference and difference.bounded:

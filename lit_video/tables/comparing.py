@@ -1,0 +1,141 @@
+"""May two rows of a table be compared, and on which skills? Every verdict on rows asks this one function.
+
+A verdict needs two seeds of each row, three independent draws of the test, and rows whose trainings have finished
+(:mod:`~lit_video.tables.finishing`); controls need not finish. Two rows are compared on the skills that both can tell
+from the frames that they compare. If one of them can tell none of the other's, the one that is ahead was known from
+their construction, before any run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from lit_video.runs.finished import FinishedRun
+from lit_video.tables.contrasts import run_contrast
+from lit_video.tables.finishing import learned_share, why_unfinished
+from lit_video.tables.row_hits import RowHits
+from lit_video.tables.statistics import Interval
+from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
+from lit_video.tables.table_summary import Forbidden
+from lit_video.utils.text import plural
+
+ONE_SEED: Forbidden = "one seed"
+OF_TRAINING = ("data.", "trainer.", "model.optimization.")  # settings that a row and its control share
+
+
+@dataclass(frozen=True)
+class TrainedRow:
+    """A row of a table with its runs."""
+
+    name: str
+    runs: Sequence[FinishedRun]  # one for each seed
+    halves: Sequence[FinishedRun]  # with half of the steps, of some seeds or none
+    is_control: bool
+
+    @property
+    def first(self) -> FinishedRun | None:
+        """The run with the first seed; ``None`` if the row was not run."""
+        return next(iter(self.runs), None)
+
+    @property
+    def told(self) -> frozenset[str] | None:
+        """Skills that every seed can tell; ``None`` where no run says it."""
+        told = [frozenset(run.result.told) for run in self.runs if run.result.told is not None]
+        return frozenset.intersection(*told) if told else None
+
+    @cached_property
+    def unfinished(self) -> str:
+        """Reason that the row has not finished; empty if it has, see ``why_unfinished``."""
+        return why_unfinished(self.runs, self.halves, self.told)
+
+    @property
+    def is_recorded(self) -> bool:
+        """True if it is known of every seed how many training videos the row had right."""
+        return all(map(learned_share, self.runs))
+
+    def needs_as_much_as(self, other: "TrainedRow") -> bool:
+        """Return whether the multiply-adds of both rows differ by at most a tenth of this one's."""
+        if self.first is None or other.first is None:
+            return False
+        gmacs = self.first.result.gmacs
+        return abs(gmacs - other.first.result.gmacs) <= 0.1 * gmacs
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two rows: their difference, and why no verdict may be given on it, if so."""
+
+    first: str
+    second: str
+    difference: Interval | None  # in points, over the ``skills``; left out if a row was not run
+    skills: Sequence[str] = ()  # skills that both rows can tell, sorted; empty if these are all of the test's
+    forbidden: Forbidden | None = None
+    why: Sequence[str] = ()  # reasons, in words
+    by_construction: bool = False  # True if one row can tell none of the skills that the other can
+
+    @property
+    def rows(self) -> tuple[str, str]:
+        """Names of both rows."""
+        return self.first, self.second
+
+    @property
+    def on_skills(self) -> str:
+        """The skills in words, such as `` on drift, zoom``; empty if they are all of the test's."""
+        return f" on {', '.join(self.skills)}" if self.skills else ""
+
+
+def compare_rows(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> Comparison:
+    """Compare two rows of a table by their runs, which were tested on the same videos."""
+    skills, by_construction = _skills(first, second, row_hits)
+    compared = row_hits.of(skills) if skills else row_hits
+    forbidden, why = _forbidden(first, second, row_hits)
+    return Comparison(
+        first.name,
+        second.name,
+        difference=compared.difference(first.name, second.name),
+        skills=sorted(skills),
+        forbidden=forbidden,
+        why=why,
+        by_construction=by_construction,
+    )
+
+
+def _skills(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> tuple[frozenset[str], bool]:
+    """Return the skills on which rows are compared, none for all; and whether the result is by construction.
+
+    A control is asked for all skills of the other row: what a sum over frames tells of them belongs to its score.
+    """
+    asked = [row.told for row in (first, second) if not row.is_control]
+    told = [skills for skills in asked if skills is not None]
+    if not told or row_hits.skill is None:
+        return frozenset(), False
+    shared = frozenset.intersection(*told)
+    if not shared:
+        return shared, len(told) > 1
+    return (frozenset() if shared == row_hits.skills else shared), False
+
+
+def _forbidden(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> tuple[Forbidden | None, Sequence[str]]:
+    """Return the state that forbids a verdict on two rows, with its reasons."""
+    rows = [first, second]
+    if not all(row.runs for row in rows):
+        return "not run", []
+    if any(row.name not in row_hits.hits for row in rows):
+        return "not testable here", ["needs predictions of both rows for the same test videos"]
+    draws = row_hits.draws
+    if draws and draws.count < FEWEST_CLUSTERS:
+        return "not testable here", [f"{plural(draws.count, draws.kind)} in the test, too few"]
+    if why := _trained_apart(first, second):
+        return "not testable here", [why]
+    if min(len(row_hits.hits[row.name]) for row in rows) < 2:
+        return ONE_SEED, []
+    late = [f"{row.name}: {row.unfinished}" for row in rows if not row.is_control and row.unfinished]
+    return ("unfinished", late) if late else (None, [])
+
+
+def _trained_apart(first: TrainedRow, second: TrainedRow) -> str:
+    """Say so if a row and its control were trained in different ways, such as at another rate."""
+    if first.is_control == second.is_control or first.first is None or second.first is None:
+        return ""
+    apart = [key for key in run_contrast(first.first, second.first) if key.startswith(OF_TRAINING)]
+    return f"{first.name} and its control {second.name} also differ in {', '.join(apart)}" if apart else ""
