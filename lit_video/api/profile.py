@@ -14,11 +14,19 @@ from lit_video.api.report import report
 from lit_video.api.schemes import name_of_scheme, scheme_of
 from lit_video.errors import UserError
 from lit_video.schemes.built_in import KNOWN, OTHERS, built_in
-from lit_video.schemes.skills_table import PROFILE_SCALE, SKILLS_TABLE, nearest_first, unmeasured, write_skills_table
+from lit_video.schemes.skills_table import (
+    CONTROL,
+    PROFILE_SCALE,
+    SKILLS_TABLE,
+    learned_in_words,
+    nearest_first,
+    unmeasured,
+    write_skills_table,
+)
 from lit_video.settings.flags import Settings, UserSetting, as_user_settings
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import GroupAccuracies, groups_table, measured_groups
-from lit_video.tables.summary import summary
+from lit_video.tables.summary import read_runs
 from lit_video.utils.files import user_path, write_bytes, writing
 from lit_video.utils.shown import Part, Shown, TextTable, as_text
 from lit_video.utils.startup import set_up_process
@@ -39,13 +47,14 @@ class Skills(Shown):
     """Accuracies on the temporal skills, the scheme's row first, then the most similar rows."""
 
     groups: list[GroupAccuracies]
+    learned: list[str]  # which skills the trainings of the scheme and of its control have begun and finished, in words
     not_run: str  # rows without runs, in words; empty if there are none
     page: Path  # results as HTML
 
     def parts(self) -> Sequence[Part]:
-        """Return a table for each kind of group, and which rows were not run."""
+        """Return a table for each kind of group, what was learned, and which rows were not run."""
         tables = [TextTable(*groups_table(groups)) for groups in self.groups]
-        return [*tables, *filter(None, [self.not_run])]
+        return [*tables, *filter(None, ["\n".join(self.learned), self.not_run])]
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,7 +112,9 @@ def profile(
     """Say what an attention scheme sees of time.
 
     A scheme is checked; drawn, which tokens see which, and after how many layers; compared with built-in schemes in
-    parameters, multiply-adds, memory and time; and trained on the temporal skills, beside the rows of the skills table.
+    parameters, multiply-adds, memory and time; and trained on the temporal skills, with half of the tables' steps,
+    beside its control without attention over frames and the rows of the skills table. One seed gives numbers, and no
+    order of rows.
     A scheme that breaks its contract is not measured, see ``Profile.ok``. For a trained model: :func:`lit_video.probe`.
 
     Args:
@@ -216,22 +227,27 @@ class _Training:
 
 
 def _skills(name: str, scheme: str, folder: Path, *, training: _Training) -> Skills:
-    """Train the scheme on the temporal skills, beside the table's rows."""
+    """Train the scheme and its control on the temporal skills, beside the table's rows."""
     row = OTHERS.get(name, name)
     runs = folder / "runs"
     with writing("--output", folder):
         file = write_skills_table(folder, row, scheme, settings=[setting.key for setting in training.settings])
-    fit(file, PROFILE_SCALE, row, seeds=training.seeds, runs=runs, jobs=training.jobs, settings=training.settings)
+    table = read_table([file, PROFILE_SCALE])
+    trained = list(dict.fromkeys([row, CONTROL]))
+    _logger.info(f"\ntrains {' and its control '.join(trained)}: about ten minutes of one core")
+    fit(file, PROFILE_SCALE, trained, seeds=training.seeds, runs=runs, jobs=training.jobs, settings=training.settings)
 
-    rows = summary(read_table([file, PROFILE_SCALE]), runs, overridden=True).rows
+    read = read_runs(table, runs, overridden=True)
+    rows = read.data.rows
     groups = [nearest_first(accuracies, row) for accuracies in measured_groups(rows)]
     if not groups:
         raise UserError(f"{runs}: the row {row} was not tested on groups of classes, such as skills")
     for accuracies in groups:
         _logger.info(f"\n{as_text(TextTable(*groups_table(accuracies)))}")
 
+    learned = [line for name in trained for line in learned_in_words(name, read.by_row[name])]
     not_run = unmeasured(rows)
-    if not_run:
-        _logger.info(not_run)
+    for line in filter(None, ["\n".join(learned), not_run]):
+        _logger.info(line)
     page = report(runs / SKILLS_TABLE / "profile", output=folder / "profile.html", overridden=True).path
-    return Skills(groups, not_run, page)
+    return Skills(groups, learned, not_run, page)

@@ -1,4 +1,4 @@
-"""The table of temporal skills with a row for a scheme of the user's own, and its rows in the order of likeness."""
+"""The table of temporal skills with a row for a scheme of the user's own, and words on what its training has shown."""
 
 import shutil
 from collections.abc import Iterable, Sequence
@@ -13,21 +13,23 @@ from lit_video.settings.nested import short_key
 from lit_video.tables.table import LEFT_OPEN
 from lit_video.utils.files import write_atomically
 from lit_video.utils.text import plural
-from lit_video.utils.yaml_files import EXPERIMENTS, PACKS, read_yaml
+from lit_video.utils.yaml_files import EXPERIMENTS, read_yaml
 
 if TYPE_CHECKING:
+    from lit_video.runs.finished import FinishedRun
     from lit_video.tables.rendering import GroupAccuracies
     from lit_video.tables.table_summary import RowSummary
 
 SKILLS_TABLE = "skills"
 PROFILE_SCALE = "scale/profile"
+CONTROL = "control_timesformer"  # TimeSformer's row without attention over frames, trained beside a scheme
 
 
 def write_skills_table(folder: Path, row: str, scheme: str, *, settings: Iterable[str] = ()) -> Path:
     """Write the skills table with a row for the scheme, and copy its packed runs, if any; return the table's file.
 
-    Runs are packed in a clone's ``benchmarks/results``, and none are in an installed package. They are not copied if
-    the user changes ``settings``, by key, so that the scheme cannot be compared with them.
+    The rows' runs are packed beside the tables, also in an installed package. They are not copied if the user changes
+    ``settings``, by key, so that the scheme cannot be compared with them.
     """
     content: dict[str, Any] = read_yaml(EXPERIMENTS / f"{SKILLS_TABLE}.yaml")
     content |= {part: str(EXPERIMENTS / content[part]) for part in ("trainer", "data", "model")}
@@ -56,14 +58,35 @@ def unmeasured(rows: "Sequence[RowSummary]") -> str:
 
     others = f"{missing} of {plural(len(rows) - 1, 'other row')} of {SKILLS_TABLE}"
     why = f"not run in version {VERSION} of the videos with these settings"
-    if not _pack().parent.is_dir():
-        why = f"no runs at hand; those that were run are in the repository, in {PACKS}"
     return f"reference rows: {others}: {why}; to run them: fit -c {SKILLS_TABLE} -c {PROFILE_SCALE}"
 
 
 def _pack() -> Path:
-    """Return the pack of the table's runs in a clone; an installed package has none."""
-    return pack_of(EXPERIMENTS.parent / PACKS / SKILLS_TABLE)
+    """Return the pack of the table's runs at the scale of ``profile``."""
+    return pack_of(EXPERIMENTS / "profile" / SKILLS_TABLE)
+
+
+def learned_in_words(name: str, runs: "Sequence[FinishedRun]") -> list[str]:
+    """Say, for each seed of a row, which skills its training has begun and finished, and which it cannot tell."""
+    from lit_video.datamodules.temporal_skills import SKILLS  # here, because it loads torch
+    from lit_video.tables.finishing import end_of
+
+    lines = []
+    for run in runs:
+        told = SKILLS if run.result.told is None else run.result.told
+        end = end_of(run, None, told)
+        if end is None:
+            continue
+        done = {*told} - {*end.not_begun, *end.unfinished}
+        parts = {
+            "finished": [skill for skill in SKILLS if skill in done],
+            "begun, and may only be late": end.unfinished,
+            "not begun": end.not_begun,
+            "not to be told from the frames that it compares": [skill for skill in SKILLS if skill not in told],
+        }
+        words = "; ".join(f"{title}: {', '.join(skills)}" for title, skills in parts.items() if skills)
+        lines.append(f"{name}, seed {run.result.seed}, {plural(run.result.steps, 'step')}: {words}")
+    return lines
 
 
 def nearest_first(groups: "GroupAccuracies", name: str) -> "GroupAccuracies":

@@ -1,5 +1,6 @@
 """Test a scheme in a user's file: profiled, trained and compared by its name, and part of a run's identity."""
 
+import re
 import sys
 from dataclasses import replace
 
@@ -93,8 +94,8 @@ def test_profile_of_a_faulty_scheme_names_the_fault_and_measures_nothing(own_fil
 
 
 @pytest.fixture
-def clone(tmp_path, monkeypatch):
-    """Clone whose pack has fake runs of a row of the skills table."""
+def packed(tmp_path, monkeypatch):
+    """Folder of experiments whose pack has fake runs of a row of the skills table."""
     files = [skills_table.EXPERIMENTS / "skills.yaml", skills_table.EXPERIMENTS / f"{skills_table.PROFILE_SCALE}.yaml"]
     table = read_table(files)
     folder = tmp_path / "made/skills/profile/joint/seed0"
@@ -102,15 +103,17 @@ def clone(tmp_path, monkeypatch):
     facts = {"table": "skills", "scale": "profile", "row": "joint", "seed": 0, "gmacs": 1.0, "test_videos": 8}
     write_result(folder, **facts, metrics={"test/video_top1": 50.0, "test/direction/drift": 75.0})
     change_result(folder, identity={"settings": recorded(table.settings | table.row("joint").settings)})
-    pack_runs([tmp_path / "made"], tmp_path / skills_table.PACKS)
-    (tmp_path / "experiments").symlink_to(skills_table.EXPERIMENTS)
-    monkeypatch.setattr(skills_table, "EXPERIMENTS", tmp_path / "experiments")
+    experiments = tmp_path / "experiments"
+    pack_runs([tmp_path / "made"], experiments / "profile")
+    for name in ("skills.yaml", "parts", "scale"):
+        (experiments / name).symlink_to(skills_table.EXPERIMENTS / name)
+    monkeypatch.setattr(skills_table, "EXPERIMENTS", experiments)
     return tmp_path
 
 
 @pytest.mark.parametrize("keys", [(), ("data.root", "data.num_workers"), ("trainer.max_steps",), ("data.pairs",)])
-def test_an_own_scheme_stands_beside_the_packed_rows_of_a_clone_unless_settings_differ(keys, clone):
-    folder = clone / "profile"
+def test_an_own_scheme_stands_beside_the_packed_rows_unless_settings_differ(keys, packed):
+    folder = packed / "profile"
     folder.mkdir()
     file = skills_table.write_skills_table(folder, "Halved", "own.Halved", settings=keys)
     rows = summary(read_table([file, skills_table.PROFILE_SCALE]), folder / "runs", overridden=True).rows
@@ -123,31 +126,25 @@ def test_an_own_scheme_stands_beside_the_packed_rows_of_a_clone_unless_settings_
     assert said.startswith(f"reference rows: {others - compared} of {others} other rows of skills: not run in version")
 
 
-def test_without_a_clone_the_rows_are_said_to_be_in_the_repository(tmp_path, monkeypatch):
-    for name in ("skills.yaml", "parts", "scale"):
-        (tmp_path / name).symlink_to(skills_table.EXPERIMENTS / name)
-    monkeypatch.setattr(skills_table, "EXPERIMENTS", tmp_path)
-    file = skills_table.write_skills_table(tmp_path, "Halved", "own.Halved")
-    rows = summary(read_table([file, skills_table.PROFILE_SCALE]), tmp_path / "runs").rows
-    assert "no runs at hand" in skills_table.unmeasured(rows)
-    assert "in benchmarks/results" in skills_table.unmeasured(rows)
-
-
 @pytest.mark.slow
-def test_profile_trains_the_scheme_and_says_that_the_other_rows_have_not_run(own_file, tmp_path, monkeypatch, capsys):
+def test_profile_trains_the_scheme_and_its_control_and_says_what_was_learned(own_file, tmp_path, monkeypatch, capsys):
     experiments = tmp_path / "experiments"
     experiments.mkdir()
     for name in ("skills.yaml", "parts", "scale"):  # without packs
         (experiments / name).symlink_to(skills_table.EXPERIMENTS / name)
     monkeypatch.setattr(skills_table, "EXPERIMENTS", experiments)
     out = tmp_path / "out"
-    fast = ["--trainer.max_steps=2", "--trainer.logger=false", "--model.image_weights=null", "--data.pairs=[1,1,1]"]
+    fast = ["--trainer.max_steps=2", "--trainer.logger=false", "--model.image_weights=null", "--data.pairs=[2,1,1]"]
+    fast += ["--data.batch_size=4", "--data.fresh=8", "--data.lesson=null"]
     words = ["-o", str(out), "--jobs", "1", *fast, f"--data.root={tmp_path}"]
     assert main(["profile", str(own_file), *words]) == 0
     said = capsys.readouterr().out
-    assert "order5" in said and said.index("order5") < said.index("order7")
+    assert "trains Halved and its control control_timesformer" in said
+    assert said.index("trains Halved") < said.index("order1") < said.index("order3")
+    assert re.search(r"^Halved, seed 0, 2 steps: .*not begun: drift", said, re.MULTILINE)
+    assert re.search(r"^control_timesformer, seed 0, 2 steps: ", said, re.MULTILINE)
     others = len(read_yaml(experiments / "skills.yaml")["table"]["rows"])
-    assert f"reference rows: {others} of {others} other rows of skills: no runs at hand" in said
+    assert f"reference rows: {others - 1} of {others} other rows of skills: not run in version" in said
     settings = read_record(out / "runs/skills/profile/Halved/seed0").identity.settings
     assert settings["model"]["init_args"]["attention_type"] == f"{own_file.stem}.Halved"
     assert "Halved" in (out / "profile.html").read_text()
