@@ -13,7 +13,7 @@ from lit_video.own_videos.schemes import SCHEME_ROWS, TableRows
 from lit_video.runs.chosen_checkpoint import checkpoint_in_words
 from lit_video.settings.effects import data_names, model_names, of_group, picked
 from lit_video.utils.class_paths import class_path
-from lit_video.weights.hub import DRAWN_FILE, DRAWN_WEIGHTS, PREFIX, fetch, find, find_start
+from lit_video.weights.hub import fetch, find, find_start, published_name
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 _logger = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ def start_from(weights: str) -> Start:
     for key, value in checkpoint["hyper_parameters"].items():
         if not (key in LEFT_OUT or key.startswith("_") or value is None):
             model[key] = [*value] if isinstance(value, tuple) else value
-    name = PREFIX + DRAWN_WEIGHTS if path == DRAWN_FILE else str(path.resolve())
+    name = published_name(path) or str(path.resolve())
     return Start(name, own["model"].rpartition(".")[2], model, picked(own["data"], CLIP_SETTINGS))
 
 

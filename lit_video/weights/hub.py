@@ -85,7 +85,7 @@ def releases() -> dict[str, Release]:
 def _of_drawn_videos() -> Release:
     """Return the weights of this package's own pretraining; their settings are those of the export."""
     export = json.loads(DRAWN_FILE.with_name(EXPORTED).read_text())
-    settings = {"data": "DrawnVideos", "model": export["model"].rpartition(".")[2]}
+    settings = {"data": "drawn videos", "model": export["model"].rpartition(".")[2]}
     settings |= {f"data.{name}": value for name, value in export["data"].items()}
     settings |= {f"model.{name}": value for name, value in export["hyper_parameters"].items()}
     return Release(DRAWN_WEIGHTS, settings, address=None, repository=None, published={}, inside=DRAWN_FILE)
@@ -124,6 +124,11 @@ def find_start(weights: str, option: str = "weights") -> str | Path:
             raise OptionError(option, f"{weights}: no such file; {meaning}") from error
         names = did_you_mean(weights, releases()) or ", or one of the names that lit_video weights lists"
         raise OptionError(option, f"{error.args[1]}{names}") from error
+
+
+def published_name(file: Path) -> str:
+    """Return ``hub:NAME`` for a file that comes along in this package, which has another path elsewhere; else ""."""
+    return PREFIX + DRAWN_WEIGHTS if file == DRAWN_FILE else ""
 
 
 def weights_path(setting: str) -> Path:
