@@ -32,7 +32,7 @@ def _kilobytes(path: Path) -> float:
 def pack(runs: File | Sequence[File] = "runs", *, output: File) -> Packed:
     """Write finished runs into one file per table, without logits and checkpoints.
 
-    ``table``, ``report`` and ``reproduce`` read these files like runs.
+    ``table`` and ``report`` read these files like runs.
 
     Args:
         runs: folders of runs.
