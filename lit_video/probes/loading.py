@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from lit_video.inference.predict import TrainedModel
 
 Model = "str | Path | TrainedModel | nn.Module | Callable[[Tensor], Tensor]"
-PREFIXES = (PREFIX, VIDEOS, IMAGES)
 
 
 def frozen_model(source: Any, options: ModelOptions) -> FrozenModel:

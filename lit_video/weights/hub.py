@@ -212,13 +212,25 @@ def download(repository: str, folder: Path) -> None:
             refuse_other_content(folder / file.rfilename, file.lfs.sha256, hub.endpoint)
 
 
+class NotFetched(UserError):
+    """Published weights that cannot be downloaded: why, and how to fetch them by hand."""
+
+    def __init__(self, release: Release, why: str) -> None:
+        self.why = f"{release.name}: {why}"
+        super().__init__(f"{self.why}; {_by_hand(release)}")
+
+
 def fetch(release: Release) -> Path:
-    """Download a release unless it has been fetched; return its path."""
+    """Download a release unless it has been fetched; return its path.
+
+    Raises:
+        NotFetched: there is no network, or the download fails.
+    """
     fetched = release.here
     if fetched:
         return fetched
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
-        raise UserError(f"{release.name}: HF_HUB_OFFLINE is set; {_by_hand(release)}")
+        raise NotFetched(release, "HF_HUB_OFFLINE is set")
 
     from http.client import HTTPException  # imported late: it would take a tenth of the time of --help
 
@@ -232,7 +244,7 @@ def fetch(release: Release) -> Path:
             check_download(part, release.place, release.sha256)
         part.replace(release.place)
     except (OSError, HTTPException) as error:
-        raise UserError(f"{release.name}: {one_line(error)}; {_by_hand(release)}") from error
+        raise NotFetched(release, one_line(error)) from error
     return release.place
 
 

@@ -93,7 +93,14 @@ def _section(scale_dir: Path, experiments: Path, overridden: bool) -> Section:
         first_mistakes = read_mistakes(folders[0]) if folders else None
         if first_mistakes:
             mistakes[row.name] = first_mistakes
-    return Section(**vars(runs), curves=curves, mistakes=mistakes)
+    return Section(
+        table=table,
+        by_row=runs.by_row,
+        predictions=runs.predictions,
+        row_hits=runs.row_hits,
+        curves=curves,
+        mistakes=mistakes,
+    )
 
 
 def _table(scale_dir: Path, experiments: Path) -> Table:
