@@ -44,9 +44,6 @@ class ShownTable(Shown):
             lines += ["", *self.verdicts]
         return "\n".join(lines)
 
-    def __str__(self) -> str:
-        return self.text()
-
     def plot(self, path: File) -> Path:
         """Draw the direction by skill, or the accuracy by group of classes, as ``.png`` or ``.svg``; return the path.
 
