@@ -194,3 +194,12 @@ def test_only_commands_print():
             continue
         names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "print"]
         assert not names, f"{name}, line {names[0].lineno}"
+
+
+def test_a_result_shows_the_same_parts_in_a_terminal_as_in_a_notebook():
+    """A notebook may add a picture."""
+    for name, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and "Shown" in {getattr(base, "id", "") for base in node.bases}:
+                methods = {method.name for method in node.body if isinstance(method, ast.FunctionDef)}
+                assert "parts" in methods and "__str__" not in methods, f"{name}: {node.name}"
