@@ -10,7 +10,7 @@ JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick test-slow wheel-test test-slurm soak docs lint format types bench notebooks strip pictures release clean
+.PHONY: help setup demo test quick test-slow wheel-test test-slurm soak reproduce docs lint format types bench notebooks strip pictures release clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,9 @@ strip: setup  ## take outputs out of the notebooks, as they are kept
 docs: $(VENV)/docs_ready build/results.html  ## README, docs/, API, results, notebooks as a site in site/ (nothing is fetched when read)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "wrote site/; with search: $(BIN)/python -m http.server -d site"
+
+reproduce: setup  ## REPRODUCE.md and docs/results from the packed runs (check only: python -m benchmarks.papers --check)
+	$(BIN)/python -m benchmarks.papers
 
 pictures: setup  ## run the notebooks for the pictures that docs shows in them (minutes)
 	$(BIN)/python docs/scripts/run_notebooks.py

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from benchmarks import data, gradient_noise, long, mixing, model, step
 from benchmarks.harness import FORWARD, TRAIN, Result, Row, Table, ran
+from benchmarks.roundings import roundings_apart
 from lit_video.errors import UserError
 from lit_video.settings.effects import picked
 from lit_video.utils.files import write_atomically
-from lit_video.utils.text import markdown_lines, roundings_apart
+from lit_video.utils.text import markdown_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

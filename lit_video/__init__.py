@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lit_video.api.probe import probe as probe
     from lit_video.api.profile import profile as profile
     from lit_video.api.report import report as report
-    from lit_video.api.reproduce import reproduce as reproduce
     from lit_video.api.sweep import progress as progress
     from lit_video.api.sweep import sweep as sweep
     from lit_video.api.table import table as table
@@ -84,7 +83,6 @@ _MODULES = {
     "published_weights": "api.weights",
     "read_table": "tables.reading",
     "report": "api.report",
-    "reproduce": "api.reproduce",
     "row_settings": "api.fit",
     "show_messages": "utils.messages",
     "stream": "inference.predict",
@@ -129,7 +127,6 @@ __all__ = [  # literal strings: the API pages read them without importing this m
     "published_weights",
     "read_table",
     "report",
-    "reproduce",
     "row_settings",
     "show_messages",
     "stream",

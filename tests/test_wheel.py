@@ -18,7 +18,6 @@ COMMANDS = {
     f"table --config ablation_tw --runs {ROOT / 'benchmarks/results'}": "t_w = 1",
     "cost --config ablation_tw": "t_w = 2",
     "weights": "timesformer-k400",
-    f"reproduce --results {ROOT / 'benchmarks/results'} -o page.md": "wrote page.md",
     "doctor": "problems: 0",
     "sweep skills causal --status": "not started",
 }

@@ -23,7 +23,7 @@ CARD = """\
 # {name}: a small X-ViT, pretrained on drawn videos
 
 {parameters:.2f} million parameters in half precision; clips of {num_frames} frames of {image_size} pixels. No
-filmed video, no picture and no published weights went into it: `lit_video.datamodules.drawn_videos` draws the videos
+filmed video, no picture and no published weights went into it: `benchmarks.pretraining.drawn_videos` draws the videos
 (docs/drawn_videos.md of the repository).
 
 - Command: `{command}`

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from benchmarks.pretraining.drawn_videos import DrawnVideos
 from benchmarks.pretraining.targets import TARGETS
-from lit_video.datamodules.drawn_videos import DrawnVideos
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization

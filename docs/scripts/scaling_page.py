@@ -14,11 +14,12 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically
-from lit_video.utils.text import markdown_lines, roundings_apart
+from lit_video.utils.text import markdown_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # benchmarks is not installed
 read, ran = import_module("benchmarks.performance").read, import_module("benchmarks.harness").ran
+roundings_apart = import_module("benchmarks.roundings").roundings_apart
 STORED = ROOT / "benchmarks" / "results" / "scaling.json"
 GPU = ROOT / "benchmarks" / "results" / "gpu"
 ALIKE = {

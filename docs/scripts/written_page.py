@@ -4,6 +4,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Container, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,16 @@ from matplotlib.figure import Figure
 
 from lit_video.utils.colours import DARK, LIGHT
 from lit_video.utils.figures import content_of
-from lit_video.utils.text import roundings_apart
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks is not installed
+roundings_apart = import_module("benchmarks.roundings").roundings_apart
 TEXT = "text { fill: #e6edf3 !important }"  # on a dark page
 
 
 def write_or_compare(page: Path, text: str, *, copied: bool = False) -> int:
     """Write a page, or with ``--check`` only compare it; return 1 if it is out of date.
 
-    Computed numbers may differ by a rounding, see :func:`~lit_video.utils.text.roundings_apart`; numbers that are
+    Computed numbers may differ by a rounding, see ``benchmarks/roundings.py``; numbers that are
     ``copied``, such as settings, must be equal.
     """
     if "--check" in sys.argv[1:]:

@@ -14,7 +14,7 @@ from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.tables.rendering import main_table, pairs_table
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.tables.table_summary import Pair, RowSummary
-from lit_video.utils.shown import Part, Shown, TextTable, as_text
+from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.utils.startup import set_up_process
 
 if TYPE_CHECKING:
@@ -45,19 +45,13 @@ class Compared(Shown):
 
     def parts(self) -> Sequence[Part]:
         """Return the table, the differences, and the best scheme."""
-        return [
-            TextTable(*main_table(self.read.data)),
-            TextTable(*pairs_table(self.read.data)),
-            self._sentence(),
-            str(self.best),
-        ]
-
-    def _sentence(self) -> str:
+        data = self.read.data
         row = best_row(self.read)
-        return f"The highest accuracy is that of {row.label}; with seed {row.seeds[0]}:"
-
-    def __str__(self) -> str:
-        return "\n".join([as_text(TextTable(*pairs_table(self.read.data))), self._sentence(), str(self.best)])
+        return [
+            TextTable(*main_table(data)),
+            TextTable(*pairs_table(data)),
+            f"The highest accuracy is that of {row.label}; with seed {row.seeds[0]}:\n{self.best}",
+        ]
 
 
 def best_row(read: TableRuns) -> RowSummary:

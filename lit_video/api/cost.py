@@ -8,7 +8,7 @@ from typing import Any
 
 from lit_video.api.arguments import Files, Rows, listed, request_for
 from lit_video.errors import UserError
-from lit_video.network.cost import CONVENTION, COST_HEADER, compare_with_paper, cost_cells, cost_tables, published
+from lit_video.network.cost import CONVENTION, COST_HEADER, compare_with_paper, cost_cells, published
 from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.training.costs import count_published, table_costs
 from lit_video.utils.parallel import with_progress
@@ -22,14 +22,16 @@ class Costs(Shown):
     rows: list[dict[str, Any]]  # see lit_video.network.cost.compare_with_paper
 
     def parts(self) -> Sequence[Part]:
-        """Return a table for each source, and how products are counted."""
+        """Return a table for each source, their notes, and how products are counted."""
+        marks = {"": ""}
         bodies: dict[str, list[list[str]]] = {}
         for row in self.rows:
-            bodies.setdefault(row["source"], []).append([*cost_cells(row), row["note"]])
-        return [*(TextTable(source, COST_HEADER, body) for source, body in bodies.items()), CONVENTION]
+            mark = marks.setdefault(row["note"], f"[{len(marks)}]")
+            bodies.setdefault(row["source"], []).append([*cost_cells(row), mark])
 
-    def __str__(self) -> str:
-        return cost_tables(self.rows)
+        tables = [TextTable(source, COST_HEADER, body) for source, body in bodies.items()]
+        notes = "\n".join(f"{mark} {note}" for note, mark in marks.items() if note)
+        return [*tables, *filter(None, [notes]), CONVENTION]
 
     @property
     def json(self) -> str:

@@ -8,12 +8,11 @@ from functools import cached_property
 from pathlib import Path
 
 from lit_video.api.arguments import File, Files, Rows, refuse_below, request_for
-from lit_video.api.table import table_parts
 from lit_video.errors import RunFailed, UserError
 from lit_video.launching.queue import HERE, run_here, slots
 from lit_video.settings.flags import Settings
 from lit_video.settings.nested import Nested
-from lit_video.tables.rendering import render
+from lit_video.tables.rendering import summary_parts
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.training.request import Request
 from lit_video.utils.processes import first_process
@@ -59,14 +58,8 @@ class Fitted(Shown):
 
     def parts(self) -> Sequence[Part]:
         """Return the table's parts, and where the runs are."""
-        return [*table_parts(self.read), self._where()]
-
-    def _where(self) -> str:
         folder = self.request.folder / self.request.table.name / self.request.table.scale
-        return f"runs: {folder}; a page of them: {self.report_command}"
-
-    def __str__(self) -> str:
-        return f"{render(self.read.data, 'text')}\n{self._where()}"
+        return [*summary_parts(self.read.data), f"runs: {folder}; a page of them: {self.report_command}"]
 
 
 def fit(

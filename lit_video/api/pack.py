@@ -7,7 +7,7 @@ from pathlib import Path
 from lit_video.api.arguments import File, places
 from lit_video.runs.packing import pack_runs
 from lit_video.utils.files import user_path, writing
-from lit_video.utils.shown import Part, Shown, TextTable
+from lit_video.utils.shown import Part, Shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -18,21 +18,14 @@ class Packed(Shown):
 
     def parts(self) -> Sequence[Part]:
         """Return a line for each pack."""
-        body = [[str(path), str(runs), f"{_kilobytes(path):.0f}"] for path, runs in self.packs.items()]
-        return [TextTable("", ["pack", "runs", "kB"], body)]
-
-    def __str__(self) -> str:
-        return "\n".join(f"{path}: {runs} runs, {_kilobytes(path):.0f} kB" for path, runs in self.packs.items())
-
-
-def _kilobytes(path: Path) -> float:
-    return path.stat().st_size / 1e3
+        lines = [f"{path}: {runs} runs, {path.stat().st_size / 1e3:.0f} kB" for path, runs in self.packs.items()]
+        return ["\n".join(lines)]
 
 
 def pack(runs: File | Sequence[File] = "runs", *, output: File) -> Packed:
     """Write finished runs into one file per table, without logits and checkpoints.
 
-    ``table``, ``report`` and ``reproduce`` read these files like runs.
+    ``table`` and ``report`` read these files like runs.
 
     Args:
         runs: folders of runs.

@@ -47,7 +47,7 @@ class Skills(Shown):
     """Accuracies on the temporal skills, the scheme's row first, then the most similar rows."""
 
     groups: list[GroupAccuracies]
-    learned: list[str]  # which skills the trainings of the scheme and of its control have begun and finished, in words
+    learned: list[str]  # skills that the trainings of the scheme and its control have begun and finished, in words
     not_run: str  # rows without runs, in words; empty if there are none
     page: Path  # results as HTML
 

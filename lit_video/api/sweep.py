@@ -30,10 +30,9 @@ class SweepProgress(Shown):
 
     def parts(self) -> Sequence[Part]:
         """Return a line for each run, and the number of runs in each state; for a dry run the scripts."""
-        return self.scripts or [progress_table(self.runs, self.states), counts(self.states)]
-
-    def __str__(self) -> str:
-        return "\n".join(self.scripts) if self.scripts else super().__str__().replace("\n\n", "\n")
+        if self.scripts:
+            return ["\n".join(self.scripts)]
+        return [progress_table(self.runs, self.states), counts(self.states)]
 
 
 def sweep(

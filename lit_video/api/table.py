@@ -9,25 +9,12 @@ from typing import Literal
 from lit_video.api.arguments import File, Files, checked_seeds, existing_path, listed, refuse_unwritable
 from lit_video.errors import UserError
 from lit_video.reports.verdicts import of_table
-from lit_video.tables.agreement import sentences
 from lit_video.tables.reading import read_table
-from lit_video.tables.rendering import groups_table, main_table, measured_groups, pairs_table, render
+from lit_video.tables.rendering import measured_groups, render, summary_parts
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.tables.table_summary import TableSummary
 from lit_video.utils.files import user_path, write_bytes, writing
-from lit_video.utils.shown import Part, Shown, TextTable
-
-
-def table_parts(read: TableRuns, pairs: bool = False) -> list[Part]:
-    """Return what shows a table's results: terms, the table, its groups, sentences on the paper's order, pairs."""
-    data = read.data
-    parts: list[Part] = ["; ".join(data.terms)] if data.terms else []
-    parts.append(TextTable(*main_table(data)))
-    parts += [TextTable(*groups_table(groups)) for groups in measured_groups(data.rows)]
-    parts += sentences(data)
-    if pairs:
-        parts.append(TextTable(*pairs_table(data)))
-    return parts
+from lit_video.utils.shown import Part, Shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +35,7 @@ class ShownTable(Shown):
 
     def parts(self) -> Sequence[Part]:
         """Return the table's parts and the verdicts."""
-        return [*table_parts(self.read), *filter(None, ["\n".join(self.verdicts)])]
+        return [*summary_parts(self.data), *filter(None, ["\n".join(self.verdicts)])]
 
     def text(self, form: Literal["text", "json", "markdown"] = "text", pairs: bool = False) -> str:
         """Return the table as ``lit_video table`` prints it; ``pairs`` adds the differences of all pairs of rows."""
@@ -56,9 +43,6 @@ class ShownTable(Shown):
         if form != "json" and self.verdicts:
             lines += ["", *self.verdicts]
         return "\n".join(lines)
-
-    def __str__(self) -> str:
-        return self.text()
 
     def plot(self, path: File) -> Path:
         """Draw the direction by skill, or the accuracy by group of classes, as ``.png`` or ``.svg``; return the path.

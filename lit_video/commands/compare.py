@@ -21,8 +21,8 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     """Compare attention schemes on a folder of your own videos.
 
-    Trains each scheme once per seed, prints the differences of all pairs with their intervals, and writes a page of
-    the results. Repeating the command resumes it.
+    Trains each scheme once per seed, prints the accuracies and the differences of all pairs with their intervals, and
+    writes a page of the results. Repeating the command resumes it.
     """
     compared = lit_video.compare(
         **asked_own_videos(arguments),

@@ -18,7 +18,7 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     """Write finished runs into one file per table, without logits and checkpoints.
 
-    The commands table, report and reproduce read these files like runs.
+    The commands table and report read these files like runs.
     """
     print(lit_video.pack(arguments.runs, output=arguments.output))
     return DONE

@@ -20,7 +20,7 @@ from lit_video.utils.text import did_you_mean
 # docstring is the help; a group's has COMMANDS, modules by name
 COMMANDS = (
     *("finetune", "compare", "fit", "sweep"),
-    *("table", "report", "pack", "reproduce", "dashboard"),
+    *("table", "report", "pack", "dashboard"),
     *("test", "predict", "attention", "embed", "export", "weights"),
     *("profile", "probe", "cost", "data", "doctor"),
 )

@@ -1,7 +1,7 @@
 """Base class of data sets: loaders, views, augmentation on the device, exact resumption."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from multiprocessing.pool import AsyncResult, ThreadPool
@@ -21,6 +21,7 @@ from lit_video.datamodules.features import Features
 from lit_video.datamodules.lessons import refuse_endless, shown_in_lesson
 from lit_video.datamodules.loaders import loader, ranks, training_sampler
 from lit_video.datamodules.manifest import Manifest, load_tables
+from lit_video.datamodules.needs import Needs
 from lit_video.datamodules.records import Records, print_once
 from lit_video.datamodules.seeded_clips import SeededClips
 from lit_video.errors import UserError
@@ -28,7 +29,7 @@ from lit_video.runs.predictions import Draws
 from lit_video.utils.arguments import Count, NotNegative, Range, ShareAboveZero, Whole, check_arguments
 from lit_video.utils.classes import Classes
 from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting
-from lit_video.utils.files import user_path
+from lit_video.utils.files import data_folder, user_path
 from lit_video.utils.splits import SPLITS, Split
 from lit_video.utils.text import plural
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
@@ -205,6 +206,24 @@ class VideoDataModule(SeededClips):
         if len(set(names)) == len(names):
             return None
         return Draws.of_names(self.draw_kind, names)
+
+    def needs(self) -> Needs | None:
+        """Return what the videos need of a model; ``None`` if it is not known, as of filmed ones."""
+        return None
+
+    def told(self, compared: Collection[tuple[int, int]]) -> list[str] | None:
+        """Return the skills that pairs of compared frames of a clip tell; ``None`` on videos without known skills."""
+        return None
+
+    @property
+    def drawn_as(self) -> str:
+        """Name that states how every video is drawn, in place of a digest of the list; empty for filmed videos."""
+        return ""
+
+    @property
+    def shared_folder(self) -> Path:
+        """Folder of files that runs on these videos share, such as starting weights."""
+        return data_folder()
 
     def check(self) -> None:
         """Check before training that the data exists."""

@@ -3,21 +3,34 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
+from math import gcd
 
 import numpy as np
 
-from lit_video.datamodules.drawing import Film
-from lit_video.datamodules.films import Skill
-from lit_video.datamodules.native_output import dropping_lines
+from lit_video.datamodules.films import Skill, events_apart
 
 MOST_STEPS = 16  # longer turns have too many states for an exact optimum in seconds
-LARGEST = 8.0  # limit of |f_t| in sum_ceiling, in margins; limits of 8, 16, 32 and 100 give the same optima
+# highest share of directions that a sum over frames tells, by number of steps, for skills whose turns repeat states
+SUMS = {
+    "duration": {
+        7: 11 / 14,
+        8: 7 / 8,
+        9: 5 / 6,
+        10: 31 / 40,
+        11: 9 / 11,
+        12: 3 / 4,
+        13: 11 / 13,
+        14: 23 / 28,
+        15: 5 / 6,
+        16: 13 / 16,
+    },
+    "count": {15: 4 / 5, 16: 13 / 16},
+}
 # highest direction in percent that two neighbouring frames at a known time tell, for skills with continuous states and
 # any number of steps. Two states that follow each other in one direction only: 100. A film and its reverse that
 # show the same pairs of states, as places and ways of moving are uniform on the torus: 50. Boosting on all states
 # finds the same up to its error: python -m benchmarks.two_frames
 TWO_FRAMES = {"drift": 100.0, "zoom": 100.0, "rotation": 100.0, "meeting": 100.0, "speed": 50.0, "occlusion": 50.0}
-Word = tuple[int, ...]  # the state shown at each time
 
 
 def sum_ceiling(skill: Skill, steps: int) -> float | None:
@@ -26,22 +39,20 @@ def sum_ceiling(skill: Skill, steps: int) -> float | None:
     Such a classifier is the sign of sum_t f_t(state at time t) + c with any functions f_t: it knows the time of each
     frame, but compares no frames. It also sees states without noise, and knows all that does not change within a video
     (size, place, gaps). So models without a comparison of frames cannot exceed this value, and may not reach it. The
-    value is exact: an integer program finds the fewest films on the wrong side, over all first steps and both
-    directions. ``None`` for skills without a seam, whose states are continuous, and for turns of more than
+    value is exact: an integer program of the tests finds the fewest films on the wrong side, over all first steps and
+    both directions. ``None`` for skills without a seam, whose states are continuous, and for turns of more than
     ``MOST_STEPS`` steps.
     """
     if not skill.seam or steps > MOST_STEPS:
         return None
+    if skill.name in SUMS:
+        return 100 * SUMS[skill.name][steps]
 
-    wrong_by_word: dict[Word, int] = {}  # turns whose frames all differ are alike
-    shares: list[float] = []
-    for turn in skill.turns(steps):
-        word = as_word(turn(np.random.default_rng(0), steps))
-        if word not in wrong_by_word:
-            forwards = all_rolls(word)
-            wrong_by_word[word] = _fewest_wrong(forwards, [played[::-1] for played in forwards])
-        shares.append(1 - wrong_by_word[word] / (2 * steps))
-    return 100 * float(np.mean(shares))
+    # the two events of orderN stand on one of gcd(N, T) rings of steps; frames that all differ are like one ring
+    rings = gcd(events_apart(skill.name) or 1, steps)
+    length = steps // rings
+    wrong = rings if length % 2 else 2 * rings
+    return 100 * (1 - wrong / (2 * steps))
 
 
 def two_frames_ceiling(skill: Skill, steps: int) -> float:
@@ -63,51 +74,6 @@ def two_frames_ceiling(skill: Skill, steps: int) -> float:
         backwards.update(zip(following, states, strict=True))
     right = (forwards | backwards).total()
     return 100 * right / (2 * forwards.total())
-
-
-def as_word(turn: Film) -> Word:
-    """Return a number for each frame's state; equal frames have equal numbers."""
-    numbers: dict[str, int] = {}
-    return tuple(numbers.setdefault(repr(figures), len(numbers)) for figures in turn)
-
-
-def all_rolls(word: Word) -> list[Word]:
-    """Return a turn as it is played from each of its steps."""
-    return [word[first:] + word[:first] for first in range(len(word))]
-
-
-def _fewest_wrong(forwards: Sequence[Word], backwards: Sequence[Word]) -> int:
-    """Return the fewest films that the best sum over frames gets wrong: forwards means above 0, backwards below."""
-    from scipy.optimize import Bounds, LinearConstraint, milp  # here, because importing it takes a second
-    from scipy.sparse import csr_array, hstack, identity
-
-    films = [*forwards, *backwards]
-    sides = np.repeat([1.0, -1.0], [len(forwards), len(backwards)])
-    shown = sorted({(time, state) for film in films for time, state in enumerate(film)})
-    column = {cell: number for number, cell in enumerate(shown)}
-
-    # margin 1: side * (sum of the film's cells + c) + big * (1 if the film may be wrong) >= 1
-    cells = np.zeros((len(films), len(shown) + 1))
-    for row, film in enumerate(films):
-        for time, state in enumerate(film):
-            cells[row, column[time, state]] = 1
-        cells[row, -1] = 1
-    big = LARGEST * (len(films[0]) + 1) + 1
-    matrix = hstack([csr_array(sides[:, None] * cells), big * identity(len(films))])
-
-    weights = cells.shape[1]
-    cost = np.r_[np.zeros(weights), np.ones(len(films))]
-    whole = np.r_[np.zeros(weights), np.ones(len(films))]
-    lowest = np.r_[np.full(weights, -LARGEST), np.zeros(len(films))]
-    highest = np.r_[np.full(weights, LARGEST), np.ones(len(films))]
-    bounds = Bounds(lowest, highest)
-    constraints = LinearConstraint(matrix, lb=1)
-    # scipy 1.17.1 prints a line where a solution is off by a rounding error, whatever ``disp`` says
-    with dropping_lines("HighsMipSolverData::"):
-        solution = milp(cost, constraints=constraints, integrality=whole, bounds=bounds)
-    if not solution.success:
-        raise RuntimeError(f"no optimum: {solution.message}")
-    return round(solution.fun)
 
 
 def distances_told(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:

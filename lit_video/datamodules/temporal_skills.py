@@ -21,6 +21,7 @@ from lit_video.datamodules.drawing import SHAPES, encode, paint
 from lit_video.datamodules.films import Skill, events_apart, find_skill
 from lit_video.datamodules.floors import distances_told, sum_ceiling, two_frames_ceiling
 from lit_video.datamodules.folder import folder_records
+from lit_video.datamodules.needs import Needs, smallest_distance
 from lit_video.datamodules.records import Records
 from lit_video.datamodules.stored_pixels import (
     MOST_STORED,
@@ -285,6 +286,29 @@ class TemporalSkills(VideoDataModule):
         """
         clips = [{(clip[first], clip[second]) for first, second in compared} for clip in self.steps_shown()]
         return [name for name, named_skill in self.skills.items() if is_told(named_skill, self.steps, clips)]
+
+    def needs(self) -> Needs:
+        """Return the needs of the test's clips; on a circle of T steps, events N apart are also T - N apart."""
+        clips = self.steps_shown()
+        furthest = max((max(apart, self.steps - apart) for apart in self.event_distances), default=1)
+        return Needs(
+            steps_shown=max(len(set(clip)) for clip in clips) / self.steps,
+            reach=smallest_distance(clips, furthest) or None,
+            blind_ceiling=self.blind_ceiling,
+            reversal_ceiling=self.reversal_ceiling,
+            sum_ceilings=self.sum_ceilings(),
+            two_frames_ceilings=self.two_frames_ceilings(),
+        )
+
+    @property
+    def drawn_as(self) -> str:
+        """Name of the folder, which states how the videos are drawn."""
+        return self.root.name
+
+    @property
+    def shared_folder(self) -> Path:
+        """Folder of the data sets."""
+        return self.root.parent
 
     def steps_shown(self) -> list[list[int]]:
         """Return the step that each frame of each test clip shows."""

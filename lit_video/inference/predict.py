@@ -45,7 +45,7 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables
 from lit_video.video.settings import SETTINGS, restored_settings, stored_settings
 from lit_video.video.trained_on import joined, overlap_in_words, seen
-from lit_video.weights.hub import find, find_start, weights_path
+from lit_video.weights.hub import find, find_start, published_name, weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, StoredWeights, read_weights
 from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
 
@@ -177,6 +177,7 @@ class TrainedModel:
     class_names: ClassNames  # in the order of the logits; for several tasks a dict by task
     settings: dict[str, Any]  # arguments of a data set, see stored_settings()
     trained_on: str = ""  # training videos, see lit_video.video.trained_on; empty if unknown (published weights)
+    weights: str = ""  # weights that it has or was trained from, ``hub:NAME`` for published ones; empty from scratch
 
     def saw(self, videos: Sequence[VideoRecord]) -> list[bool | None]:
         """Return whether the model was trained on each video, by path or content; ``None`` if unknown."""
@@ -229,7 +230,8 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
         trained_on = joined(str(stored.get("trained_on") or ""))
     except Exception as error:  # the file may hold any other content
         raise OptionError("ckpt", f"{path} has unusable data settings: {one_line(error)}") from error
-    return TrainedModel(model, stored["class_names"], settings, trained_on)
+    named = published_name(path) or str(model.hparams.get("weights") or "")
+    return TrainedModel(model, stored["class_names"], settings, trained_on, weights=named)
 
 
 def from_pretrained(source: str | Path) -> VideoClassifier:
@@ -295,7 +297,7 @@ def _released(name: str) -> TrainedModel:
         mean, std = pixels
         fold_pixels(model.network.embed, mean, std, data=data)
 
-    return TrainedModel(model.eval(), _released_names(stored, classes), clips)
+    return TrainedModel(model.eval(), _released_names(stored, classes), clips, weights=name)
 
 
 def _released_names(stored: StoredWeights, classes: Classes) -> ClassNames:

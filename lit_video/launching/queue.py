@@ -309,8 +309,8 @@ def _at_work(runs: Sequence[Run]) -> str:
     for run, observation in zip(runs, observed, strict=True):
         if observation.state == "running":
             progress, *_, time_text = _progress(observation)
-            activity = observation.detail.partition(" on ")[0]
-            parts.append(" ".join(text for text in (run.name, activity, progress, time_text) if text))
+            texts = (run.name, observation.activity, progress, time_text)
+            parts.append(" ".join(text for text in texts if text))
     return "; ".join(parts)
 
 

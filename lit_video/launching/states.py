@@ -29,6 +29,7 @@ class Observed:
     state: RunState
     detail: str = ""  # reason or machine, in one line
     status: Status | None = None  # last written status
+    activity: str = ""  # work of a running one: starting, training, testing, ...
     active: bool = False  # running or in Slurm's queue, so it must not be started again
 
 
@@ -43,7 +44,7 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
 
     if status is None:
         if lock_held(folder):
-            return Observed("running", "starting", active=True)
+            return Observed("running", "starting", activity="starting", active=True)
         return Observed("not started")
 
     job = status.job
@@ -66,10 +67,12 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
 
 def _running(status: Status) -> Observed:
     """Describe a run at work by its last status; a status that an earlier attempt wrote is ignored."""
-    activity = f"{status.state} on {status.host}" if status.state in RUNNING else "starting"
+    is_known = status.state in RUNNING
+    activity = status.state if is_known else "starting"
+    detail = f"{activity} on {status.host}" if is_known else activity
     if status.job:
-        activity += f" job {status.job}"
-    return Observed("running", activity, status, active=True)
+        detail += f" job {status.job}"
+    return Observed("running", detail, status, activity=activity, active=True)
 
 
 def lock_held(folder: Path) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lit_video.utils.clip_shape import ImageSize, height_and_width, size_in_words
-from lit_video.utils.text import text_table
 from lit_video.utils.yaml_files import read_yaml
 
 if TYPE_CHECKING:
@@ -104,19 +103,6 @@ def compare_with_paper(model: Published, counted: tuple[int, int]) -> dict[str, 
         "macs_agree": agrees(macs, model.cost),
         "note": model.note,
     }
-
-
-def cost_tables(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the rows as tables, one per source, with the notes below."""
-    marks = {"": ""}
-    bodies: dict[str, list[list[str]]] = {}
-    for row in rows:
-        mark = marks.setdefault(row["note"], f"[{len(marks)}]")
-        bodies.setdefault(row["source"], []).append([*cost_cells(row), mark])
-
-    parts = [text_table(source, COST_HEADER, body) for source, body in bodies.items()]
-    footnotes = [f"{mark} {note}" for note, mark in marks.items() if note]
-    return "\n\n".join(filter(None, [*parts, "\n".join(footnotes), CONVENTION]))
 
 
 def cost_cells(row: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from lit_video.own_videos.schemes import SCHEME_ROWS, TableRows
 from lit_video.runs.chosen_checkpoint import checkpoint_in_words
 from lit_video.settings.effects import data_names, model_names, of_group, picked
 from lit_video.utils.class_paths import class_path
-from lit_video.weights.hub import DRAWN_FILE, DRAWN_WEIGHTS, PREFIX, fetch, find, find_start
+from lit_video.weights.hub import NotFetched, fetch, find, find_start, published_name
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 _logger = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ def start_from(weights: str) -> Start:
     for key, value in checkpoint["hyper_parameters"].items():
         if not (key in LEFT_OUT or key.startswith("_") or value is None):
             model[key] = [*value] if isinstance(value, tuple) else value
-    name = PREFIX + DRAWN_WEIGHTS if path == DRAWN_FILE else str(path.resolve())
+    name = published_name(path) or str(path.resolve())
     return Start(name, own["model"].rpartition(".")[2], model, picked(own["data"], CLIP_SETTINGS))
 
 
@@ -87,8 +87,8 @@ def at_hand(name: str, otherwise: str) -> bool:
     release = find(name)
     try:
         fetch(release)
-    except UserError as error:
-        why = f"{str(error).partition(';')[0]}, so this pretrained model cannot be downloaded"
+    except NotFetched as error:
+        why = f"{error.why}, so this pretrained model cannot be downloaded"
         how = f"run lit_video weights fetch {release.name} on a machine with a network"
         there = f"{how}, and copy the download to {release.place} on this machine"
         _logger.info(f"{why}. {otherwise}. To start from this model, {there}.")

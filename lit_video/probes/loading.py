@@ -1,6 +1,5 @@
 """Frozen models from what users name: a run, published weights, a library's model, a folder, a file, a function."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from lit_video.datamodules.drawn.catalogue import MOTIONS
 from lit_video.datamodules.films import find_skill
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from lit_video.inference.predict import TrainedModel
 
 Model = "str | Path | TrainedModel | nn.Module | Callable[[Tensor], Tensor]"
-PREFIXES = (PREFIX, VIDEOS, IMAGES)
 
 
 def frozen_model(source: Any, options: ModelOptions) -> FrozenModel:
@@ -100,9 +97,7 @@ def _remarks(trained: "TrainedModel", options: ModelOptions) -> list[str]:
 
     if skill_classes.intersection(trained.class_names):
         return ["it was trained on temporal skills; these videos are others, drawn by other seeds"]
-    names = trained.class_names
-    tells_drawn_motions = isinstance(names, Mapping) and names.get("motion") == [*MOTIONS]
-    if tells_drawn_motions or trained.model.hparams.get("weights") == PREFIX + DRAWN_WEIGHTS:
+    if trained.weights == PREFIX + DRAWN_WEIGHTS:
         seen = "seen in pretraining: it learned from drawn videos that move, turn, grow and meet like these"
         return [f"{seen} (docs/drawn_videos.md)"]
     return []

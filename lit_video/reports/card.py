@@ -9,7 +9,6 @@ from msgspec.structs import asdict
 from numpy.typing import NDArray
 
 from lit_video.errors import UserError
-from lit_video.reports.texts import TEXTS
 from lit_video.runs.finished import FinishedRun, read_finished, remarks
 from lit_video.runs.mistakes import MISTAKES
 from lit_video.runs.predictions import Draws, Predictions, TaskPredictions, most_confused, read_predictions
@@ -19,6 +18,7 @@ from lit_video.tables.time_use import TimeUse, read_time_use
 from lit_video.utils.clip_shape import size_in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural, these
 
+CARD = Path(__file__).with_name("card.md")  # words in braces are filled in
 SURE = 0.025  # one-sided significance level
 CONFUSIONS_SHOWN = 3  # confusions listed
 CLASSES_SHOWN = 30  # classes listed
@@ -54,7 +54,7 @@ def model_card(run_dir: Path) -> str:
     for key, value in filled.items():
         if isinstance(value, str):
             filled[key] = as_markdown(value)
-    return str(TEXTS["card"]).format(**filled, accuracy=_accuracy(run, predictions))
+    return CARD.read_text(encoding="utf-8").format(**filled, accuracy=_accuracy(run, predictions))
 
 
 def tested_run(run_dir: Path) -> tuple[FinishedRun, Predictions | None]:

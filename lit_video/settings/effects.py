@@ -73,7 +73,6 @@ DATA: dict[DataEffect, tuple[str, ...]] = {
             "reverse_column",
         ),
         *("skills", "length", "frames_per_step", "side", "difficulty", "test_difficulty", "pairs", "fresh", "drawing"),
-        *("epoch_length", "val_length", "motions", "tasks", "moving_camera", "degradation", "flow"),
     ),
     "folds": ("train_values", "val_values", "test_values"),
     "broken": ("broken", "broken_percent"),

@@ -10,7 +10,8 @@ from lit_video.runs.predictions import DIRECTION, ORDERS, RECOGNISED
 from lit_video.tables.agreement import certainty, interval_text, sentences
 from lit_video.tables.table import OWN_SCALE, papers_own
 from lit_video.tables.table_summary import RowSummary, TableSummary
-from lit_video.utils.text import as_markdown, markdown_lines, natural, text_table
+from lit_video.utils.shown import Part, TextTable, as_text
+from lit_video.utils.text import as_markdown, markdown_lines, natural
 
 NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
@@ -80,14 +81,19 @@ def render(summary: TableSummary, form: Literal["text", "json", "markdown"], pai
     """Return a summary as text, JSON or Markdown; ``pairs`` adds the differences of all pairs of rows."""
     if form == "json":
         return json.dumps(summary.plain(), indent=2)
-    write = {"text": text_table, "markdown": _markdown}[form]
-    parts = ["; ".join(summary.terms)] if summary.terms else []
-    parts.append(write(*main_table(summary)))
-    parts += [write(*groups_table(groups)) for groups in measured_groups(summary.rows)]
+    write = {"text": as_text, "markdown": _in_markdown}[form]
+    return "\n\n".join(write(part) for part in summary_parts(summary, pairs))
+
+
+def summary_parts(summary: TableSummary, pairs: bool = False) -> list[Part]:
+    """Return what shows a table's results: terms, the table, its groups, sentences on the paper's order, pairs."""
+    parts: list[Part] = ["; ".join(summary.terms)] if summary.terms else []
+    parts.append(TextTable(*main_table(summary)))
+    parts += [TextTable(*groups_table(groups)) for groups in measured_groups(summary.rows)]
     parts += sentences(summary)
     if pairs:
-        parts.append(write(*pairs_table(summary)))
-    return "\n\n".join(parts)
+        parts.append(TextTable(*pairs_table(summary)))
+    return parts
 
 
 def main_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:
@@ -205,5 +211,8 @@ def seeds_text(seeds: Sequence[int]) -> str:
     return f"seed {seeds[0]}" if len(seeds) == 1 else ", ".join(map(str, seeds))
 
 
-def _markdown(title: str, header: list[str], body: list[list[str]]) -> str:
-    return f"**{as_markdown(title)}**\n\n{markdown_lines(header, body)}"
+def _in_markdown(part: Part) -> str:
+    """Return a paragraph as it is, and a table under its title."""
+    if isinstance(part, str):
+        return part
+    return f"**{as_markdown(part.title)}**\n\n{markdown_lines(part.header, part.body)}"

@@ -2,7 +2,6 @@
 
 from lightning.pytorch.callbacks import BatchSizeFinder, Callback, LearningRateFinder
 
-from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.checks import refuse_choice, refuse_copies
 from lit_video.engine.global_batch import check_scaling
 from lit_video.engine.monitors import refuse_unknown_values, refuse_wrong_mode
@@ -47,11 +46,10 @@ def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
 def refuse_tested(run: Run, cli: CheckCLI) -> None:
     """Refuse callbacks that would choose a checkpoint by test videos.
 
-    This needs the videos, so it comes after they are prepared. TemporalSkills never has test videos among others.
+    This needs the videos, so it comes after they are prepared.
     """
-    if not isinstance(cli.datamodule, TemporalSkills):
-        with user_errors(run.origin):
-            refuse_choice(cli.datamodule, as_list(cli.config_init.trainer.callbacks))
+    with user_errors(run.origin):
+        refuse_choice(cli.datamodule, as_list(cli.config_init.trainer.callbacks))
 
 
 def _refuse_searches(callbacks: list[Callback]) -> None:

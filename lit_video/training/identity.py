@@ -11,7 +11,6 @@ from typing import Any
 
 from jsonargparse import ArgumentError
 
-from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
 from lit_video.engine.checkpoint_file import RUN_KEY, peek, write_checkpoint
 from lit_video.errors import UserError
@@ -52,9 +51,8 @@ def run_identity(cli: VideoCLI) -> Identity:
     """Prepare the data, and compute a run's identity: settings, digests of videos, own code and starting weights."""
     settings = cli.resolved()
     data = cli.datamodule
-    if isinstance(data, TemporalSkills):
-        videos = data.root.name  # the folder's name states how the videos are drawn
-    else:
+    videos = data.drawn_as
+    if not videos:
         data.prepare_data()  # some data sets write their videos here
         videos = data_digest(data)
 

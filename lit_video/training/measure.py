@@ -1,17 +1,15 @@
 """Third step of a run: test the model, and measure what it has learned and what it can see."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lightning.pytorch.callbacks import WeightAveraging
 
-from lit_video.datamodules import TemporalSkills, VideoDataModule
+from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.split_test import SplitTest, tests_of_splits
 from lit_video.engine.finite import metrics_of, refuse_not_finite
 from lit_video.runs.predictions import ONE_FRAME, file_of_further, packed_predictions
 from lit_video.schemes.reach import reach
-from lit_video.training.needs import needs
 from lit_video.training.one_frame import frame_head
 from lit_video.training.trainer import RunCLI
 from lit_video.utils.files import write_bytes
@@ -59,37 +57,23 @@ def _head_tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     return {f"{ONE_FRAME}/video_top1": 100 * float(head.hits().mean())}
 
 
-@dataclass(frozen=True)
-class SightAndNeeds:
-    """Sight of a model and needs of TemporalSkills, see :class:`RunResult`; ``None`` on other data."""
-
-    reach: int | None = None
-    sees_order: bool | None = None
-    sees_near: bool | None = None
-    blind_ceiling: float | None = None
-    steps_shown: float | None = None
-    needed_reach: int | None = None
-    told: Sequence[str] | None = None
-    sum_ceilings: Mapping[str, float] | None = None
-    two_frames_ceilings: Mapping[str, float] | None = None
-
-
-def sight_and_needs(cli: RunCLI) -> SightAndNeeds:
-    """Measure the limits of a model on TemporalSkills."""
+def sight_and_needs(cli: RunCLI) -> dict[str, Any]:
+    """Return what a model sees and its videos need, by fields of :class:`RunResult`; empty if no need is known."""
     data = cli.datamodule
-    if not isinstance(data, TemporalSkills):
-        return SightAndNeeds()
+    needs = data.needs()
+    if needs is None:
+        return {}
+
     sight = reach(cli.model.network, data.num_frames, data.image_size)
-    shown = needs(data)
-    return SightAndNeeds(
-        reach=sight.frames,
-        sees_order=sight.order,
-        sees_near=sight.near,
+    return {
+        "reach": sight.frames,
+        "sees_order": sight.order,
+        "sees_near": sight.near,
         # the ceiling holds for models that see a set of frames without order; one that sees neighbours may exceed it
-        blind_ceiling=data.reversal_ceiling if sight.near else data.blind_ceiling,
-        steps_shown=shown.steps_shown,
-        needed_reach=shown.reach,
-        told=data.told(sight.pairs) if sight.order else [],
-        sum_ceilings=data.sum_ceilings(),
-        two_frames_ceilings=data.two_frames_ceilings(),
-    )
+        "blind_ceiling": needs.reversal_ceiling if sight.near else needs.blind_ceiling,
+        "steps_shown": needs.steps_shown,
+        "needed_reach": needs.reach,
+        "told": data.told(sight.pairs) if sight.order else [],
+        "sum_ceilings": needs.sum_ceilings,
+        "two_frames_ceilings": needs.two_frames_ceilings,
+    }

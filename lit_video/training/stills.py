@@ -13,7 +13,7 @@ from safetensors.torch import save
 from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 
-from lit_video.datamodules import TemporalSkills, VideoDataModule
+from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.stills import STILL_TASKS, STILLS_VERSION, Stills
 from lit_video.engine.progress import Progress
 from lit_video.errors import UserError
@@ -22,7 +22,7 @@ from lit_video.modules.optimization import Optimization
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize
 from lit_video.training.run_end import keep_handlers
-from lit_video.utils.files import data_folder, write_bytes
+from lit_video.utils.files import write_bytes
 from lit_video.weights.image_vit import STILLS_PREFIX
 
 SIDE = 32
@@ -34,7 +34,7 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
     """Replace ``stills:N`` in a model's ``image_weights`` by the file of an image ViT; train it if the file is missing.
 
     The ViT has the size and patches of the model and the parameter names of timm. It is trained on N pictures.
-    All rows and seeds share the file, which is beside the data of TemporalSkills, or else in the data folder.
+    All rows and seeds share the file, which is in the data set's ``shared_folder``.
     """
     weights = model.image_weights or ""
     if not weights.startswith("stills:"):
@@ -50,7 +50,7 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
 
     shape = f"w{size.embed_dim}-l{size.depth}-h{size.num_heads}-m{size.mlp_ratio:g}-p{patch_size}"
     name = f"v{STILLS_VERSION}-{stills.count}x{SIDE}-{shape}"
-    folder = data.root.parent if isinstance(data, TemporalSkills) else data_folder()
+    folder = data.shared_folder
     path = folder / f"{STILLS_PREFIX}{name}.safetensors"
 
     try:

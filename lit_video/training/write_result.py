@@ -42,7 +42,6 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
     counts = {split: VideoCount(**count) for split, count in cli.datamodule.video_counts.items()}
     tested = counts.get("test") or counts.get("val")
     listed = tested.listed if tested else len(were_seen)  # also missing videos
-    limits = sight_and_needs(cli)
     facts = cli.facts
     result = RunResult(
         table=facts.table,
@@ -53,15 +52,7 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
         params=facts.params,
         gmacs=facts.gmacs,
         views=facts.views,
-        reach=limits.reach,
-        sees_order=limits.sees_order,
-        sees_near=limits.sees_near,
-        blind_ceiling=limits.blind_ceiling,
-        steps_shown=limits.steps_shown,
-        needed_reach=limits.needed_reach,
-        told=limits.told,
-        sum_ceilings=limits.sum_ceilings,
-        two_frames_ceilings=limits.two_frames_ceilings,
+        **sight_and_needs(cli),
         metrics=metrics,
         test_videos=videos,
         test_broken=len(cli.datamodule.found_broken.reasons["test"]),

@@ -85,7 +85,7 @@ def releases() -> dict[str, Release]:
 def _of_drawn_videos() -> Release:
     """Return the weights of this package's own pretraining; their settings are those of the export."""
     export = json.loads(DRAWN_FILE.with_name(EXPORTED).read_text())
-    settings = {"data": "DrawnVideos", "model": export["model"].rpartition(".")[2]}
+    settings = {"data": "drawn videos", "model": export["model"].rpartition(".")[2]}
     settings |= {f"data.{name}": value for name, value in export["data"].items()}
     settings |= {f"model.{name}": value for name, value in export["hyper_parameters"].items()}
     return Release(DRAWN_WEIGHTS, settings, address=None, repository=None, published={}, inside=DRAWN_FILE)
@@ -124,6 +124,11 @@ def find_start(weights: str, option: str = "weights") -> str | Path:
             raise OptionError(option, f"{weights}: no such file; {meaning}") from error
         names = did_you_mean(weights, releases()) or ", or one of the names that lit_video weights lists"
         raise OptionError(option, f"{error.args[1]}{names}") from error
+
+
+def published_name(file: Path) -> str:
+    """Return ``hub:NAME`` for a file that comes along in this package, which has another path elsewhere; else ""."""
+    return PREFIX + DRAWN_WEIGHTS if file == DRAWN_FILE else ""
 
 
 def weights_path(setting: str) -> Path:
@@ -207,13 +212,25 @@ def download(repository: str, folder: Path) -> None:
             refuse_other_content(folder / file.rfilename, file.lfs.sha256, hub.endpoint)
 
 
+class NotFetched(UserError):
+    """Published weights that cannot be downloaded: why, and how to fetch them by hand."""
+
+    def __init__(self, release: Release, why: str) -> None:
+        self.why = f"{release.name}: {why}"
+        super().__init__(f"{self.why}; {_by_hand(release)}")
+
+
 def fetch(release: Release) -> Path:
-    """Download a release unless it has been fetched; return its path."""
+    """Download a release unless it has been fetched; return its path.
+
+    Raises:
+        NotFetched: there is no network, or the download fails.
+    """
     fetched = release.here
     if fetched:
         return fetched
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
-        raise UserError(f"{release.name}: HF_HUB_OFFLINE is set; {_by_hand(release)}")
+        raise NotFetched(release, "HF_HUB_OFFLINE is set")
 
     from http.client import HTTPException  # imported late: it would take a tenth of the time of --help
 
@@ -227,7 +244,7 @@ def fetch(release: Release) -> Path:
             check_download(part, release.place, release.sha256)
         part.replace(release.place)
     except (OSError, HTTPException) as error:
-        raise UserError(f"{release.name}: {one_line(error)}; {_by_hand(release)}") from error
+        raise NotFetched(release, one_line(error)) from error
     return release.place
 
 

@@ -53,11 +53,6 @@ CALLS = {
         {"output": Path("x.html"), "experiments": Path("experiments"), "overridden": True},
     ),
     ("pack", "a", "-o", "b"): ("pack", ([Path("a")],), {"output": Path("b")}),
-    ("reproduce", "--check"): (
-        "reproduce",
-        (Path("benchmarks/results"),),
-        {"experiments": Path("experiments"), "output": Path("REPRODUCE.md"), "check": True},
-    ),
     ("dashboard", "ablation_tw", "--entity", "us", "--project", "p"): (
         "dashboard",
         ([TABLE], []),
@@ -149,7 +144,7 @@ def test_a_command_of_a_trained_model_calls_its_function(command, run, monkeypat
 def test_every_command_is_a_door():
     tried = {" ".join(words[:2]) if words[0] == "data" else words[0] for words in CALLS} | {"weights fetch"}
     assert tried | WITH_A_CHECKPOINT.keys() == every_parser().keys()
-    assert len(COMMANDS) == 20
+    assert len(COMMANDS) == 19
 
 
 @pytest.mark.parametrize(
@@ -199,3 +194,12 @@ def test_only_commands_print():
             continue
         names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "print"]
         assert not names, f"{name}, line {names[0].lineno}"
+
+
+def test_a_result_shows_the_same_parts_in_a_terminal_as_in_a_notebook():
+    """A notebook may add a picture."""
+    for name, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and "Shown" in {getattr(base, "id", "") for base in node.bases}:
+                methods = {method.name for method in node.body if isinstance(method, ast.FunctionDef)}
+                assert "parts" in methods and "__str__" not in methods, f"{name}: {node.name}"

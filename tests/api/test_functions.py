@@ -228,7 +228,6 @@ MISTAKES = {
     "no folder": (lambda: lit_video.report("nope"), ["report", "nope"]),
     "a bad file": (lambda: lit_video.report(output="nope/x.html"), ["report", "-o", "nope/x.html"]),
     "a folder as a file": (lambda: lit_video.report(output="tests"), ["report", "-o", "tests"]),
-    "no results": (lambda: lit_video.reproduce("nope"), ["reproduce", "--results", "nope"]),
     "no videos": (lambda: lit_video.finetune("nope"), ["finetune", "nope"]),
     "a wrong scheme": (lambda: lit_video.profile("joind"), ["profile", "joind"]),
     "no scheme's file": (lambda: lit_video.profile("nope.py"), ["profile", "nope.py"]),

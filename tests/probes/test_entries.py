@@ -1,8 +1,8 @@
 """Test every kind of model that ``probe`` takes: tiny ones, made by the test."""
 
 import json
+import shutil
 import sys
-from dataclasses import replace
 
 import pytest
 import torch
@@ -14,6 +14,8 @@ from lit_video.attention import Joint
 from lit_video.errors import UserError
 from lit_video.probes.frozen import ModelOptions
 from lit_video.probes.loading import frozen_model
+from lit_video.weights.hub import DRAWN_FILE
+from lit_video.weights.integrity import EXPORTED
 from tests.probes.conftest import CLIP, probed
 
 CLIPS = torch.randint(0, 256, (2, 8, 3, 32, 32), dtype=torch.uint8)
@@ -63,11 +65,16 @@ def test_a_probe_says_if_its_motions_were_seen_in_pretraining(run):
     assert "seen in pretraining" not in " ".join(frozen_model(run, ModelOptions()).remarks)
 
 
-def test_a_probe_says_if_a_model_was_fine_tuned_from_drawn_videos():
-    finetuned = replace(lit_video.load("hub:drawn"), class_names=["a", "b"])
-    assert not frozen_model(finetuned, ModelOptions()).remarks
-    finetuned.model.hparams["weights"] = "hub:drawn"
-    assert "seen in pretraining" in " ".join(frozen_model(finetuned, ModelOptions()).remarks)
+@pytest.mark.parametrize("weights", ["hub:drawn", None])
+def test_a_probe_says_if_a_model_was_fine_tuned_from_drawn_videos(weights, tmp_path):
+    shutil.copytree(DRAWN_FILE.parent, tmp_path / "run")
+    settings = tmp_path / "run" / EXPORTED
+    content = json.loads(settings.read_text())
+    content["hyper_parameters"]["weights"] = weights
+    settings.write_text(json.dumps(content))
+
+    remarks = frozen_model(tmp_path / "run" / DRAWN_FILE.name, ModelOptions()).remarks
+    assert ("seen in pretraining" in " ".join(remarks)) == bool(weights)
 
 
 FILE = """

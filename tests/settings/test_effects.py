@@ -7,7 +7,6 @@ from dataclasses import fields
 import pytest
 
 from lit_video import datamodules, modules
-from lit_video.datamodules.drawn_videos import DrawnVideos
 from lit_video.network.vit import ViTSize
 from lit_video.settings.differences import FOLDERS, FREE, TESTS
 from lit_video.settings.effects import DATA, MODEL, RUN_KEYS, data_keys, model_keys
@@ -17,8 +16,6 @@ from lit_video.training import cli
 def arguments(package, base):
     """Return the arguments of all classes of a package that extend a base, and of the classes that they extend."""
     kinds = [kind for kind in vars(package).values() if isinstance(kind, type) and issubclass(kind, base)]
-    if package is datamodules:
-        kinds.append(DrawnVideos)
     assert len(kinds) > 4
     ours = {above for kind in kinds for above in kind.__mro__ if above.__module__.startswith("lit_video.")}
     return {name for kind in ours for name in inspect.signature(kind).parameters} - {"args", "kwargs", "network"}

@@ -1,4 +1,4 @@
-"""Test that each claim can come out each way that its kind has, by fabricated runs in packs and the command ``table``."""
+"""Test that each claim can come out each way that its kind has, by fabricated packs and the command ``table``."""
 
 import re
 

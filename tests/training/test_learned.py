@@ -5,8 +5,8 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.datamodules import Augmentation, Dense, TemporalSkills
 from lit_video.datamodules.base import SOME
+from lit_video.datamodules.needs import smallest_distance
 from lit_video.runs.finished import read_finished
-from lit_video.training.needs import needs, smallest_distance
 from lit_video.video.clips import VideoRecord, some_of
 from tests.video.made import write
 
@@ -66,7 +66,7 @@ def test_a_run_records_how_many_training_videos_it_has_right_and_the_test_stays_
     ],
 )
 def test_what_a_task_needs_follows_from_its_events_and_its_clips(changes, shown, reach, tmp_path):
-    found = needs(skills(tmp_path, **changes))
+    found = skills(tmp_path, **changes).needs()
     assert (found.steps_shown, found.reach) == (shown, reach)
 
 

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.curves import Point, read_curves
@@ -93,7 +94,8 @@ def _section(scale_dir: Path, experiments: Path, overridden: bool) -> Section:
         first_mistakes = read_mistakes(folders[0]) if folders else None
         if first_mistakes:
             mistakes[row.name] = first_mistakes
-    return Section(**vars(runs), curves=curves, mistakes=mistakes)
+    of_table: dict[str, Any] = {field.name: getattr(runs, field.name) for field in fields(runs)}
+    return Section(**of_table, curves=curves, mistakes=mistakes)
 
 
 def _table(scale_dir: Path, experiments: Path) -> Table:

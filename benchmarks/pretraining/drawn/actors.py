@@ -5,11 +5,11 @@ from typing import Protocol
 
 import numpy as np
 
+from benchmarks.pretraining.drawn.contours import cover, limb
+from benchmarks.pretraining.drawn.paths import NUMBER
+from benchmarks.pretraining.drawn.sprites import Sprites
+from benchmarks.pretraining.drawn.textures import HUES, Pixels, coloured, texture, two_colours
 from lit_video.datamodules.drawing import Rng
-from lit_video.datamodules.drawn.contours import cover, limb
-from lit_video.datamodules.drawn.paths import NUMBER
-from lit_video.datamodules.drawn.sprites import Sprites
-from lit_video.datamodules.drawn.textures import HUES, Pixels, coloured, texture, two_colours
 
 ACTOR_KINDS = ("shape", "person", "chain", "pair")
 # in sides of the picture

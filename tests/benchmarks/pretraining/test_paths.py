@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from lit_video.datamodules.drawn.catalogue import CAMERAS, MOTIONS
-from lit_video.datamodules.drawn.paths import COORDINATES, NUMBER, SPEEDS, clock, move, tent
-from lit_video.datamodules.drawn.video import Labels, draw_pose
+from benchmarks.pretraining.drawn.catalogue import CAMERAS, MOTIONS
+from benchmarks.pretraining.drawn.paths import COORDINATES, NUMBER, SPEEDS, clock, move, tent
+from benchmarks.pretraining.drawn.video import Labels, draw_pose
+
+pytestmark = pytest.mark.slow  # hundreds, of code that no command of the package runs
 
 ALL = MOTIONS | CAMERAS
 FRAMES = 8

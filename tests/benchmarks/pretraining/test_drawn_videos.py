@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from lit_video.datamodules.drawn.catalogue import MOTIONS
-from lit_video.datamodules.drawn.video import TASKS
-from lit_video.datamodules.drawn_videos import DrawnVideos
+from benchmarks.pretraining.drawn.catalogue import MOTIONS
+from benchmarks.pretraining.drawn.video import TASKS
+from benchmarks.pretraining.drawn_videos import DrawnVideos
+
+pytestmark = pytest.mark.slow  # hundreds, of code that no command of the package runs
 
 SMALL = dict(num_frames=4, image_size=16, batch_size=4, num_workers=0, epoch_length=10, val_length=6)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from lit_video.datamodules.drawn.paths import Motion, Track
+from benchmarks.pretraining.drawn.paths import Motion, Track
 
 Motions = Iterator[Motion]
 

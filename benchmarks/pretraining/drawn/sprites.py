@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from lit_video.datamodules.drawn.contours import EDGE
-from lit_video.datamodules.drawn.textures import Pixels
+from benchmarks.pretraining.drawn.contours import EDGE
+from benchmarks.pretraining.drawn.textures import Pixels
 
 
 @dataclass(kw_only=True)

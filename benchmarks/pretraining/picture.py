@@ -1,6 +1,6 @@
 """Draw docs/drawn_videos.jpg: twelve motions of drawn videos, eight frames each.
 
-python docs/scripts/drawn_videos_picture.py
+python -m benchmarks.pretraining.picture
 """
 
 from pathlib import Path
@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from lit_video.datamodules.drawn.catalogue import MOTIONS
-from lit_video.datamodules.drawn.video import draw_labels, draw_video
+from benchmarks.pretraining.drawn.catalogue import MOTIONS
+from benchmarks.pretraining.drawn.video import draw_labels, draw_video
 
-PICTURE = Path(__file__).parents[1] / "drawn_videos.jpg"
+PICTURE = Path(__file__).parents[2] / "docs/drawn_videos.jpg"
 FRAMES = 8
 SIDE = 112
 GAP = 4  # white pixels between videos

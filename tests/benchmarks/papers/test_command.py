@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from lit_video.reports.markdown import table_command
+from benchmarks.papers.pages import table_command
 from lit_video.tables.reading import read_table
 from tests.fake_runs import EXPERIMENTS, fake_run
 

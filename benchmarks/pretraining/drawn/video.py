@@ -8,14 +8,14 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from benchmarks.pretraining.drawn.actors import ACTOR_KINDS, ACTORS, ROOM, Look, Pose, placed, positions
+from benchmarks.pretraining.drawn.catalogue import CAMERAS, MOTIONS
+from benchmarks.pretraining.drawn.contours import CONTOURS, cover
+from benchmarks.pretraining.drawn.degradations import blurred, compressed, lit, noisy
+from benchmarks.pretraining.drawn.paths import COORDINATES, SPEEDS, Motion, Track, move
+from benchmarks.pretraining.drawn.sprites import Sprites, overlay
+from benchmarks.pretraining.drawn.textures import HUES, TEXTURES, Pixels, away_from, coloured, texture, two_colours
 from lit_video.datamodules.drawing import Rng
-from lit_video.datamodules.drawn.actors import ACTOR_KINDS, ACTORS, ROOM, Look, Pose, placed, positions
-from lit_video.datamodules.drawn.catalogue import CAMERAS, MOTIONS
-from lit_video.datamodules.drawn.contours import CONTOURS, cover
-from lit_video.datamodules.drawn.degradations import blurred, compressed, lit, noisy
-from lit_video.datamodules.drawn.paths import COORDINATES, SPEEDS, Motion, Track, move
-from lit_video.datamodules.drawn.sprites import Sprites, overlay
-from lit_video.datamodules.drawn.textures import HUES, TEXTURES, Pixels, away_from, coloured, texture, two_colours
 
 ZOOM = 1.2  # the camera magnifies by 1 / ZOOM to ZOOM
 TILT = 0.5  # range of the camera's roll, in radians

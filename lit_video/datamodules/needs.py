@@ -1,30 +1,25 @@
-"""Needs of TemporalSkills: how many steps a model must be shown, and how distant frames it must compare."""
+"""Needs of synthetic videos: how many steps a model must be shown, and how distant frames it must compare."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from lit_video.datamodules import TemporalSkills
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Steps that a model must be shown, and distance of frames that it must compare, to tell all skills in all videos.
+    """Frames that a model must be shown and compare to tell all classes of all videos, and how far it comes without.
 
-    No scheme compares frames of different clips, so events that are never in one clip cannot be compared.
+    No scheme compares frames of different clips, so events that are never in one clip cannot be compared. Ceilings are
+    in percent.
     """
 
     steps_shown: float  # largest share, 0 to 1, of a video's steps that one clip of the test shows
     # distance in frames that a scheme must compare to tell every orderN (neighbouring steps show all other skills);
     # ``None`` if no clip shows both events of the orderN that needs the largest distance
     reach: int | None
-
-
-def needs(data: TemporalSkills) -> Needs:
-    """Return the needs of the test's clips; on a circle of T steps, events N apart are also T - N apart."""
-    clips = data.steps_shown()
-    shown = max(len(set(clip)) for clip in clips) / data.steps
-    furthest = max((max(apart, data.steps - apart) for apart in data.event_distances), default=1)
-    return Needs(shown, smallest_distance(clips, furthest) or None)
+    blind_ceiling: float  # highest top-1 of a model that sees a set of frames without order
+    reversal_ceiling: float  # highest top-1 of a model that gives a clip and its reverse the same scores
+    sum_ceilings: Mapping[str, float]  # highest direction of a sum over frames, by skill
+    two_frames_ceilings: Mapping[str, float]  # highest direction of two neighbouring frames, by skill
 
 
 def smallest_distance(clips: Sequence[Sequence[int]], steps: int) -> int | None:

@@ -4,8 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from benchmarks.pretraining.drawn.textures import Pixels
 from lit_video.datamodules.drawing import Rng
-from lit_video.datamodules.drawn.textures import Pixels
 
 BLOCK = 8  # side of the blocks of the compression, as in JPEG
 NOISE = 2**18  # number of stored random values, of which each frame takes consecutive ones

@@ -4,8 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from benchmarks.pretraining.drawn.textures import Pixels
 from lit_video.datamodules.drawing import SHAPES, Rng, signed_distance
-from lit_video.datamodules.drawn.textures import Pixels
 
 RADIAL = ("triangle", "square", "star", "gear", "petals", "blob", "waves", "moon")
 CONTOURS = (*SHAPES, *RADIAL)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, COST_HEADER, cost_cells
-from lit_video.reports.texts import TEXTS
 from lit_video.reports.verdicts import (
     NOT_RECORDED,
     OTHER_TABLES,
@@ -35,6 +34,7 @@ from lit_video.utils.files import read_whole
 from lit_video.utils.text import as_markdown, markdown_lines, plural
 from lit_video.utils.yaml_files import read_yaml
 
+TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
 NEAR = 1.0  # points above a ceiling that still count as near
 LIST_HEADER = ["table", "source", "scale", "rows run", "seeds", "status"]
 FOLDER = Path("docs/results")  # pages of tables

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from lit_video.datamodules.drawn.actors import ACTOR_KINDS
-from lit_video.datamodules.drawn.catalogue import MOTIONS
-from lit_video.datamodules.drawn.contours import CONTOURS, cover
-from lit_video.datamodules.drawn.degradations import compressed
-from lit_video.datamodules.drawn.sprites import LONGEST_STEP
-from lit_video.datamodules.drawn.textures import HUES, TEXTURES, texture
-from lit_video.datamodules.drawn.video import TASKS, Labels, draw_labels, draw_video
+from benchmarks.pretraining.drawn.actors import ACTOR_KINDS
+from benchmarks.pretraining.drawn.catalogue import MOTIONS
+from benchmarks.pretraining.drawn.contours import CONTOURS, cover
+from benchmarks.pretraining.drawn.degradations import compressed
+from benchmarks.pretraining.drawn.sprites import LONGEST_STEP
+from benchmarks.pretraining.drawn.textures import HUES, TEXTURES, texture
+from benchmarks.pretraining.drawn.video import TASKS, Labels, draw_labels, draw_video
+
+pytestmark = pytest.mark.slow  # hundreds, of code that no command of the package runs
 
 PLAIN = Labels(motion="grows", speed="steady", camera="still", kind="shape", contour="disk", texture="flat", hue=0)
 MOTION_OF_KIND = {

@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from lit_video.datamodules.drawn.catalogue import MOTIONS
-from lit_video.datamodules.drawn.degradations import BLOCK
-from lit_video.datamodules.drawn.video import TASKS, draw_labels, draw_video
+from benchmarks.pretraining.drawn.catalogue import MOTIONS
+from benchmarks.pretraining.drawn.degradations import BLOCK
+from benchmarks.pretraining.drawn.video import TASKS, draw_labels, draw_video
 from lit_video.datamodules.loaders import loader, ranks, training_sampler
 from lit_video.datamodules.seeded_clips import SeededClips
 from lit_video.utils.arguments import Count, Range, Share, Whole, check_arguments
@@ -36,7 +36,7 @@ class DrawnVideos(SeededClips):
     ======= ======= ==================================================================================================
     task    classes what it says
     ======= ======= ==================================================================================================
-    motion      219 what moves, where to, in which order: see :mod:`lit_video.datamodules.drawn.catalogue`
+    motion      219 what moves, where to, in which order: see :mod:`benchmarks.pretraining.drawn.catalogue`
     speed         5 steady, speeding, slowing, surging, pausing
     camera       14 still, or it pans, zooms, rolls or shakes
     form         14 contour of a shape, person, or chain
@@ -45,7 +45,7 @@ class DrawnVideos(SeededClips):
     ======= ======= ==================================================================================================
 
     **No frame shows the direction, even if its time is known**: every coordinate of a pose moves on a circle from a
-    uniform start, see :mod:`lit_video.datamodules.drawn.paths`. A frame does show the kind of actor, and so which
+    uniform start, see :mod:`benchmarks.pretraining.drawn.paths`. A frame does show the kind of actor, and so which
     motions are possible; whether the actor travels over the picture or stays near its middle; and for motions of
     several joints at once, which joints move together. But all of this is the same for a motion and its reversal.
 

@@ -1,0 +1,101 @@
+"""Test that every module of the package is reached from something that a user can name, by the imports in the files."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import lit_video
+from lit_video.commands.parser import COMMANDS
+from tests.conftest import EXPERIMENTS, ROOT
+
+PACKAGE = ROOT / "lit_video"
+DOTTED = re.compile(r"\blit_video(?:\.\w+)+")
+
+
+def name_of(path: Path) -> str:
+    """Return a file's module, such as ``lit_video.tables``."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
+
+
+FILES = {name_of(path): path for path in PACKAGE.rglob("*.py")}
+
+
+def modules_in(text: str) -> Iterator[str]:
+    """Yield the modules of the dotted names in a text, such as that of a class path."""
+    for name in DOTTED.findall(text):
+        while name not in FILES:
+            name = name.rpartition(".")[0]
+        yield name
+
+
+def run_by_python(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree that are not for type checkers alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        yield node
+        yield from run_by_python(node)
+
+
+@cache
+def imported(module: str) -> set[str]:
+    """Return the modules of this package that a module imports, in functions too, and the packages around it."""
+    names = {module.rpartition(".")[0]}
+    for node in run_by_python(ast.parse(FILES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module or ""}
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_module":
+            names |= {word.value for word in node.args if isinstance(word, ast.Constant)}
+    return names & FILES.keys()
+
+
+def reached(modules: set[str]) -> set[str]:
+    """Return modules with all that they import, and what these import."""
+    waiting = list(modules)
+    seen = set()
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting += imported(module)
+    return seen
+
+
+def of_the_api() -> set[str]:
+    """Return the modules of ``lit_video.__all__``."""
+    found = {lit_video._MODULES.get(name, name) for name in lit_video.__all__}
+    return {f"lit_video.{name}" for name in found}
+
+
+def of_commands() -> set[str]:
+    """Return the modules of the commands."""
+    return {"lit_video.__main__", *(f"lit_video.commands.{name}" for name in COMMANDS)}
+
+
+def of_files() -> set[str]:
+    """Return the modules of class paths in the tables' files, and those that the API's pages show."""
+    files = [*EXPERIMENTS.rglob("*.yaml"), ROOT / "docs/scripts/site_files.py"]
+    return {module for path in files for module in modules_in(path.read_text(encoding="utf-8"))}
+
+
+def unreached() -> list[str]:
+    """Return the modules that nothing leads to which a user can name."""
+    return sorted(FILES.keys() - reached(of_the_api() | of_commands() | of_files()))
+
+
+def test_every_module_is_reached_from_what_a_user_can_name():
+    assert not unreached(), "no name that a user can write leads to " + ", ".join(unreached())
+
+
+def test_a_module_that_only_type_checkers_and_its_neighbours_reach_is_named(tmp_path, monkeypatch):
+    first, second = tmp_path / "first.py", tmp_path / "second.py"
+    first.write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from lit_video.tables import second\n")
+    second.write_text("from lit_video.tables import first\n")
+    monkeypatch.setitem(FILES, "lit_video.tables.first", first)
+    monkeypatch.setitem(FILES, "lit_video.tables.second", second)
+    assert unreached() == ["lit_video.tables.first", "lit_video.tables.second"]
