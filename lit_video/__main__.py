@@ -48,6 +48,11 @@ def _reported(words: Sequence[str]) -> int:
         return FAILED
     except BrokenPipeError:
         return CLOSED
+    except OSError as error:
+        if error.filename is None or not error.strerror:  # a fault of the package
+            raise
+        print(f"error: {printable(str(error.filename))}: {error.strerror}", file=sys.stderr)
+        return FAILED
 
 
 def _activation() -> str:

@@ -73,6 +73,7 @@ def compare(
     weights: str | None = None,
     seeds: Iterable[int] = (0, 1, 2),
     group: str | None = None,
+    split: str | None = None,
     output: File | None = None,
     jobs: int | None = None,
     settings: Settings = (),
@@ -89,6 +90,7 @@ def compare(
             ImageNet-21k.
         seeds: seeds of each scheme.
         group: column that says which videos belong together, or ``none``.
+        split: column that says which videos train and which are tested, or ``none`` to divide them at random.
         output: folder to write; ``None`` for ``own/NAME``.
         jobs: number of runs at once; ``None`` for one.
         settings: nested data as in a YAML file, over the plan's settings.
@@ -105,7 +107,11 @@ def compare(
     user_settings = as_user_settings(settings)
     names = [schemes] if isinstance(schemes, str) else [name_of_scheme(scheme) for scheme in schemes]
     asked = Asked(
-        minutes=None if minutes is None else float(minutes), group=group, weights=weights, schemes=",".join(names)
+        minutes=None if minutes is None else float(minutes),
+        group=group,
+        split=split,
+        weights=weights,
+        schemes=",".join(names),
     )
     plan = plan_experiment(videos, asked, output=output, user_settings=user_settings)
     file = plan.path

@@ -87,6 +87,7 @@ def finetune(
     frozen: bool | None = None,
     scheme: str | None = None,
     group: str | None = None,
+    split: str | None = None,
     seed: int = 0,
     output: File | None = None,
     jobs: int | None = None,
@@ -108,6 +109,7 @@ def finetune(
             ``drawn``; not on a GPU.
         scheme: attention scheme of a model from scratch.
         group: column that says which videos belong together, or ``none``.
+        split: column that says which videos train and which are tested, or ``none`` to divide them at random.
         seed: seed of all random draws.
         output: folder to write; ``None`` for ``own/NAME``.
         jobs: number of trainings at once; ``None`` for one per core.
@@ -126,6 +128,7 @@ def finetune(
     asked = Asked(
         minutes=None if minutes is None else float(minutes),
         group=group,
+        split=split,
         weights=None if weights is None else str(weights),
         frozen=None if frozen is None else ("yes" if frozen else "no"),
         scheme=scheme,

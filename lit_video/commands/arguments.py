@@ -155,13 +155,14 @@ def add_own_videos(parser: Parser) -> None:
     text = "minutes of training; for compare, minutes of each run (default: 10 on a CPU, 30 on a GPU)"
     parser.add_argument("--minutes", type=positive_number, metavar="N", help=text)
     parser.add_argument("--group", metavar="COLUMN|none", help="column that says which videos belong together")
+    parser.add_argument("--split", metavar="COLUMN|none", help="column that says which videos train, or are tested")
     add_shared(parser, "--jobs")
     accept_settings(parser)
 
 
 def asked_own_videos(arguments: Namespace) -> dict[str, Any]:
     """Return the arguments that the functions ``finetune`` and ``compare`` have in common."""
-    options = picked(vars(arguments), ("videos", "output", "minutes", "group", "jobs", "weights"))
+    options = picked(vars(arguments), ("videos", "output", "minutes", "group", "split", "jobs", "weights"))
     return options | {"settings": read_flags(arguments.settings)}
 
 

@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import OwnVideo, labels_of, rare_labels, splits_of
 from lit_video.own_videos.groups import LEAST
+from lit_video.utils.columns import FOLD_NAME
 from lit_video.utils.text import natural
 
 Indices = NDArray[np.intp]  # indices of videos
@@ -22,18 +23,24 @@ PARTS_OF_FEW = 3
 FEW_FOR_FOLDS = 300  # with fewer videos finetune cross-validates
 FEW_TO_TRAIN = FEW_FOR_FOLDS * (PARTS - 1) // PARTS  # with fewer training videos all train, as in a fold
 ONE_GROUP = "all that train are one group, so none choose between checkpoints, and the last one is tested"
-FOLD = "fold"  # beginning of a fold's name, before its number
 TRIES = 50
 EVEN_ENOUGH = 0.02  # unevenness per part and class that ends the search for an even division, see _unevenness
 
 
 def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
     """Return the videos with their test fold (``fold1``, ...) as split, and a description; keep groups whole."""
+    own_folds = fold_names(splits_of(videos))
+    if own_folds:
+        sizes = Counter(splits_of(videos))
+        how = f"Cross-validation by the {len(own_folds)} folds of the table, of "
+        how += f"{', '.join(str(sizes[name]) for name in own_folds)} videos; "
+        return [*videos], how + "each is tested by a model trained on the others, and the model to keep on all."
+
     parts = _parts(videos, groups, PARTS, among=np.arange(len(videos)))
     divided = [*videos]
     for number, part in enumerate(parts, 1):
         for index in part:
-            divided[index] = replace(videos[index], split=f"{FOLD}{number}")
+            divided[index] = replace(videos[index], split=f"{FOLD_NAME}{number}")
 
     sizes = [str(len(part)) for part in parts]
     how = f"Few videos, so {len(sizes)}-fold cross-validation: groups of {', '.join(sizes)}; "
@@ -43,7 +50,7 @@ def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[lis
 
 def fold_names(splits: Iterable[str | None]) -> list[str]:
     """Return the folds among the splits of videos, sorted."""
-    return sorted({split for split in splits if split and split.startswith(FOLD)})
+    return sorted({split for split in splits if split and split.startswith(FOLD_NAME)}, key=natural)
 
 
 def held_out(videos: Sequence[OwnVideo]) -> set[str]:

@@ -5,10 +5,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 # a number by itself, in group 1: no part of a name, a date, a version, a setting (lr=0.1) or of code in backquotes
 LONE_NUMBER = re.compile(r"`[^`\n]+`|(?<![\w.:=/])([-+]?\d+(?:\.\d+)?)(?!\w|[.-]\d)")
+JOINERS = "\u200c\u200d"  # of letters, in Persian, in the languages of India and in pictures
 STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -69,6 +70,25 @@ def to_text(content: bytes) -> str:
 def composed(name: str) -> str:
     """Return a name with composed characters (Unicode's NFC), because a Mac's archives store accents by themselves."""
     return normalize("NFC", name)
+
+
+def class_name(text: str) -> str:
+    """Return the name of a class: composed, blanks of any kind as one, without characters that are not seen.
+
+    Joiners between letters that are not ASCII change what is seen, and stay.
+    """
+    seen: list[str] = []
+    name = composed(text)
+    for place, character in enumerate(name):
+        if character in JOINERS:
+            around = name[max(0, place - 1) : place + 2]
+            if len(around) == 3 and not around[0].isascii() and not around[2].isascii():
+                seen.append(character)
+        elif category(character) in ("Cc", "Zs", "Zl", "Zp"):
+            seen.append(" ")
+        elif category(character) != "Cf":
+            seen.append(character)
+    return " ".join("".join(seen).split()) or name
 
 
 def case_twins(names: Iterable[str]) -> str:
