@@ -81,6 +81,7 @@ def plan_experiment(
         start=start,
         minutes=asked.minutes,
         group=asked.group,
+        mirror=asked.mirror,
         folds=not compared,
         frozen=asked.frozen,
     )

@@ -19,8 +19,8 @@ from lit_video.utils.annotations import (
     refuse_repeats,
     spelled,
 )
-from lit_video.utils.columns import read_times, unused_words
 from lit_video.utils.arguments import Positive, check_arguments
+from lit_video.utils.columns import read_times, unused_words
 from lit_video.utils.files import is_video, user_path
 from lit_video.utils.splits import Split
 from lit_video.utils.text import case_twins, class_name, natural
@@ -69,8 +69,8 @@ class VideoCSV(AnnotatedVideos):
         train_values: values of the training videos in this column.
         val_values: values of the validation videos; ``[]`` for no validation.
         test_values: values of the test videos.
-        label_separator: separator of several labels of a video, such as ``|``; ``None`` if each video has one label, without
-            such marks; empty if each has one label, of any characters.
+        label_separator: separator of several labels of a video, such as ``|``; ``None`` if each video has one label,
+            without such marks; empty if each has one label, of any characters.
         fps: frames per second of videos that are folders of frames.
         draw_column: name of the column that holds the person, the recording or another source. Test videos that
             share it are one draw, so intervals count persons in place of videos.

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.network.vit import vit_size
 from lit_video.own_videos.dividing import FEW_TO_TRAIN
+from lit_video.own_videos.mirroring import Mirroring
 from lit_video.own_videos.starts import Start
 from lit_video.utils.processes import usable_cores
 
@@ -49,7 +49,6 @@ MAIN = {
     "data.test_orders": "whether time matters",
     "trainer.max_epochs": "epochs (rounds through the training videos)",
 }
-_SIDES = re.compile(r"left|right|clockwise|link|recht|uhrz|gauch|droit|izqu|derech|sinistr|destr|esquerd|direit", re.I)
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def choose(
     *,
     decoded: float,
     pixels: tuple[float, float] | None,
-    classes: Sequence[str],
+    mirroring: Mirroring,
     training: int,
     machine: Machine,
     start: Start,
@@ -110,7 +109,7 @@ def choose(
         videos: facts of every video.
         decoded: size of all decoded frames in GB.
         pixels: mean and standard deviation of the training videos' pixels, from 0 to 1; ``None`` to choose neither.
-        classes: names of the classes.
+        mirroring: whether training mirrors clips.
         training: number of training videos.
         machine: the machine that trains.
         start: where training starts.
@@ -121,7 +120,7 @@ def choose(
     num_frames, side = size
     chosen = [
         *_clips(videos, start, num_frames=num_frames, side=side),
-        *_pictures(videos, own_pixels, classes),
+        *_pictures(videos, own_pixels, mirroring),
         *_loading(decoded, training, machine, start=start),
     ]
     if start.weights:
@@ -194,7 +193,7 @@ def _of_the_weights(group: str, settings: Mapping[str, Any]) -> list[Choice]:
     return [Choice(f"{group}.{key}", value, "taken from the weights") for key, value in settings.items()]
 
 
-def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, classes: Sequence[str]) -> list[Choice]:
+def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, mirroring: Mirroring) -> list[Choice]:
     """Choose how pictures are cropped, normalised and augmented."""
     width = int(np.median(measured(videos, "width")))
     height = int(np.median(measured(videos, "height")))
@@ -208,21 +207,15 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, c
         chosen.append(Choice("data.mean", round(mean, 2), "of the pixels of these videos"))
         chosen.append(Choice("data.std", max(0.05, round(std, 2)), "of the pixels of these videos"))
 
-    flip = 0.5
-    reason = "half of the clips, as no class has a word for a side in its name (left, links, gauche, ...)"
-    sided = next((name for name in classes if _SIDES.search(name)), None)
-    if sided:
-        flip = 0.0
-        reason = f"none, because {sided!r} would become another class"
     augmentation = {
         "crop": "whole",
-        "flip": flip,
+        "flip": 0.5 if mirroring.is_on else 0.0,
         "policy": "none",
         "random_erasing": 0.0,
         "mixup": 0.0,
         "label_smoothing": 0.1,
     }
-    chosen.append(Choice("data.augmentation", augmentation, reason))
+    chosen.append(Choice("data.augmentation", augmentation, mirroring.reason))
     return chosen
 
 

@@ -31,9 +31,9 @@ def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[lis
     """Return the videos with their test fold (``fold1``, ...) as split, and a description; keep groups whole."""
     own_folds = fold_names(splits_of(videos))
     if own_folds:
-        sizes = Counter(splits_of(videos))
+        counts = Counter(splits_of(videos))
         how = f"Cross-validation by the {len(own_folds)} folds of the table, of "
-        how += f"{', '.join(str(sizes[name]) for name in own_folds)} videos; "
+        how += f"{', '.join(str(counts[name]) for name in own_folds)} videos; "
         return [*videos], how + "each is tested by a model trained on the others, and the model to keep on all."
 
     parts = _parts(videos, groups, PARTS, among=np.arange(len(videos)))

@@ -34,6 +34,7 @@ class Asked:
     minutes: float | None = None  # minutes of training
     group: str | None = None  # column that names groups, or none
     split: str | None = None  # column that names the splits, or none
+    mirror: str | None = None  # yes or no: mirror half of the training clips
     weights: str | None = None  # weights to start from
     frozen: str | None = None  # yes or no: freeze the backbone
     scheme: str | None = None  # the scheme of a model from scratch
@@ -56,6 +57,11 @@ class Asked:
         for name, value in self.values.items():
             words += [f"--{name}", f"{value:g}" if isinstance(value, float) else value]
         return words
+
+
+def yes_or_no(choice: bool | None) -> str | None:
+    """Return a choice as a flag's word; ``None`` leaves it to the plan."""
+    return None if choice is None else ("yes" if choice else "no")
 
 
 def experiment_file(place: Path, output: Path | None, ending: str = "") -> Path:

@@ -1,4 +1,4 @@
-"""What the names of files tell of their recordings: a guess that further files of the same form do not change."""
+"""A guess of recordings by the names of files, which further files of the same form do not change."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,11 +8,13 @@ _DATE = r"(?<!\d)(20\d\d)[-_.]?([01]\d)[-_.]?([0-3]\d)"
 _CLOCK = r"([0-2]\d|(?<!\d)\d(?=[-_.:h]))[-_.:h]?([0-5]\d)[-_.:m]?([0-5]\d)(?:[-_.\s]?([ap])\.?m\b)?"
 TIME = re.compile(_DATE + r"(?:[-_. T,]| at )*" + _CLOCK, re.I)
 # words before a number that name a person, then words that name a group or a recording; a letter says less than a word
-PERSONS = """person persons subject subjects subj sub participant actor speaker signer performer user patient player
-child individual volunteer id pid""".split()
+WORDS_OF_PERSONS = [
+    "person", "persons", "subject", "subjects", "subj", "sub", "participant", "actor", "speaker", "signer",
+    "performer", "user", "patient", "player", "child", "individual", "volunteer", "id", "pid",
+]  # fmt: skip
 LETTERS = ["p", "s"]
-RECORDINGS = "g group rec session sess scene day film source".split()
-_BEFORE_A_BLANK = {*PERSONS, "group", "session", "scene", "day"}  # words whose number may stand apart
+WORDS_OF_RECORDINGS = ["g", "group", "rec", "session", "sess", "scene", "day", "film", "source"]
+_BEFORE_A_BLANK = {*WORDS_OF_PERSONS, "group", "session", "scene", "day"}  # words whose number may stand apart
 # words that phones, cameras and messengers put before a counter or a date
 CAMERA = re.compile(
     r"(?:img|e|vid|pxl|mvi|mov|mah|dsc[nf]?|gopr|g[hpxs]?|dji|sam|p|c|v|wa|whatsapp|signal|telegram|video|movie|clip|file"
@@ -35,13 +37,13 @@ class RecordingParts(NamedTuple):
 def recording_parts(stems: Sequence[str], labels: Sequence[str]) -> RecordingParts:
     """Return the part of each file's name that may name its person or recording.
 
-    What says nothing of recordings is set aside first: date and time, parts that are a function of the label, what ends all
-    names, and the last number, which counts repetitions. A number behind the word of a person names the person. Else
-    the first part that is no code (``a03``) names the recording, or the code whose letter says most. None of this
-    counts files, so more files of the same form change nothing.
+    Parts that say nothing of recordings are set aside first: date and time, functions of the label, the word that ends
+    all names, and the last number, which counts repetitions. A number behind the word of a person names the person.
+    Otherwise the first part that is no code (``a03``) names the recording, or the code whose letter says most. No files
+    are counted, so more files of the same form change nothing.
     """
     parts = [_without_label(_parts(stem), label) for stem, label in zip(stems, labels, strict=True)]
-    persons = _numbered_by(parts, PERSONS)
+    persons = _numbered_by(parts, WORDS_OF_PERSONS)
     if persons:
         return RecordingParts(persons, by_word=True)
 
@@ -49,7 +51,7 @@ def recording_parts(stems: Sequence[str], labels: Sequence[str]) -> RecordingPar
     rests = _without_constants([_without_counter(words) for words in parts])
     if any(_is_name(word) for words in rests for word in words):
         return RecordingParts(_starts(rests), by_word=False)
-    for words in (LETTERS, RECORDINGS):  # codes alone
+    for words in (LETTERS, WORDS_OF_RECORDINGS):  # codes alone
         names = _numbered_by(rests, words) or _numbered_by(parts, words)
         if names:
             return RecordingParts(names, by_word=True)
@@ -80,13 +82,13 @@ def _with_their_numbers(parts: Sequence[str]) -> list[str]:
 
 def _without_label(parts: Sequence[str], label: str) -> list[str]:
     """Return the parts without those that spell the label, and without a number behind it, which counts: ``walk2``."""
-    wanted = _letters(label)
+    spelled = _letters(label)
     for first in range(len(parts)):
         for last in range(first + 1, len(parts) + 1):
-            if wanted and _letters("".join(parts[first:last])) == wanted:
+            if spelled and _letters("".join(parts[first:last])) == spelled:
                 return [*parts[:first], *parts[last:]]
         glued = re.fullmatch(r"(.*?)[_\W]*(\d+)", parts[first])
-        if glued and wanted and _letters(glued[1]) == wanted:
+        if glued and spelled and _letters(glued[1]) == spelled:
             return [*parts[:first], *parts[first + 1 :]]
     return [*parts]
 
@@ -103,7 +105,7 @@ def _without_end(parts: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _without_functions_of_labels(parts: Sequence[Sequence[str]], labels: Sequence[str]) -> list[list[str]]:
-    """Return the parts without those that tell the label, one value of each label's, if names have equally many parts."""
+    """Return the parts without those of which each label has one value, if names have equally many parts."""
 
     def tells_label(values: Sequence[str]) -> bool:
         return len({*values}) > 1 and len({*zip(labels, values, strict=True)}) == len({*labels})
@@ -131,9 +133,9 @@ def _without_counter(words: Sequence[str]) -> list[str]:
     return [*words]
 
 
-def _numbered_by(parts: Sequence[Sequence[str]], wanted: Sequence[str]) -> list[str]:
-    """Return each name's first code with a word of those wanted, the most wanted one; empty unless every name has it."""
-    for word_of_code in wanted:
+def _numbered_by(parts: Sequence[Sequence[str]], words_before: Sequence[str]) -> list[str]:
+    """Return each name's first code of a word and a number, of the first word that all names have; else nothing."""
+    for word_of_code in words_before:
         names: list[str] = []
         for words in parts:
             matches = [_CODE.fullmatch(word) for word in words]
@@ -149,7 +151,7 @@ def _is_name(word: str) -> bool:
     """Return whether a part is more than a number, a code or a word of a camera."""
     match = _CODE.fullmatch(word)
     if match:
-        return len(match[1]) > _LONGEST_CODE and match[1].lower() not in (*RECORDINGS, *PERSONS)
+        return len(match[1]) > _LONGEST_CODE and match[1].lower() not in (*WORDS_OF_RECORDINGS, *WORDS_OF_PERSONS)
     return not CAMERA.fullmatch(word)
 
 
@@ -163,6 +165,6 @@ def _starts(parts: Sequence[Sequence[str]]) -> list[str]:
     else:
         starts = ["_".join(words) for words in parts]
     for start in starts:
-        if not start or all(CAMERA.fullmatch(word) for word in start.split("_")) and not start[:1].isdigit():
+        if not start or (all(CAMERA.fullmatch(word) for word in start.split("_")) and not start[:1].isdigit()):
             return [""] * len(parts)
     return starts

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.own_videos.listed import ColumnsAsked, listed_videos
+from lit_video.own_videos.listed import AS_THEY_LOOK, ColumnsAsked, listed_videos
 from lit_video.utils.annotations import first_rows
 from lit_video.utils.columns import split_meant, with_eval
 from lit_video.utils.files import PICTURES, TABLES, entries_of, files_below, is_folder, is_video
@@ -87,7 +87,7 @@ def rare_labels(labels: Iterable[str], least: int) -> dict[str, int]:
     return {label: count for label, count in sorted(Counter(labels).items()) if count < least}
 
 
-def find_own_videos(place: Path, asked: ColumnsAsked = ColumnsAsked()) -> OwnVideos:
+def find_own_videos(place: Path, asked: ColumnsAsked = AS_THEY_LOOK) -> OwnVideos:
     """Find videos in class folders, with or without splits, or by a table, whose columns the user may name."""
     if place.is_file() and place.suffix.lower() in TABLES:
         own = _of_tables({place: None}, asked)
@@ -287,7 +287,9 @@ def _of_tables(tables: Mapping[Path, str | None], asked: ColumnsAsked) -> OwnVid
     for path, split in tables.items():
         listed = listed_videos(path, forms[path], split, asked, by_folder=by_folder)
         for video in listed.videos:
-            videos.append(OwnVideo(video.file, video.label, video.split, start=video.start, end=video.end, columns=video.cells))
+            videos.append(
+                OwnVideo(video.file, video.label, video.split, start=video.start, end=video.end, columns=video.cells)
+            )
         notes += [note if len(tables) == 1 else f"{path.name}: {note}" for note in listed.notes]
 
     root = os.path.abspath(min(tables).parent)

@@ -255,7 +255,7 @@ def _signs(videos: Sequence[OwnVideo]) -> Iterator[GroupSign]:
 
 
 def _of_form(pattern: str, stem: str, label: str) -> str:
-    """Return the group in a file's name of a known form, in which LABEL stands for the label; empty if it has not it."""
+    """Return the group in a file's name of a known form, in which LABEL is the label; empty for another form."""
     match = re.fullmatch(pattern.replace("LABEL", re.escape(label.replace(" ", "_"))), stem)
     return match[1] if match else ""
 

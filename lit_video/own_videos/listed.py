@@ -22,9 +22,9 @@ from lit_video.utils.folders import Folders
 from lit_video.utils.text import class_name, plural
 from lit_video.utils.video_tables import TableForm, further_labels, read_video_rows
 
-FLAGS = {"group": "--group COLUMN", "split": "--split COLUMN"}  # what uses a column
+FLAGS = {"group": "--group COLUMN", "split": "--split COLUMN"}  # the flags that use a column
 LIKE_CODES = {"0", "1", "2"}  # numbers of HMDB51's lists: unused, training, test
-COMPARED = 5  # videos whose frames are counted to tell a list's number of frames from its label
+FRAMES_COUNTED = 5  # videos whose frames are counted to tell a list's number of frames from its label
 
 
 class ListedVideo(NamedTuple):
@@ -35,7 +35,7 @@ class ListedVideo(NamedTuple):
     split: str | None
     start: float | None
     end: float | None
-    cells: Mapping[str, str]  # of the row, by column, but for those of path, label, split and segment
+    cells: Mapping[str, str]  # by column; without those of path, label, split and segment
 
 
 class ListedVideos(NamedTuple):
@@ -51,6 +51,9 @@ class ColumnsAsked:
 
     group: str | None = None
     split: str | None = None
+
+
+AS_THEY_LOOK = ColumnsAsked()
 
 
 def listed_videos(
@@ -103,7 +106,9 @@ def listed_videos(
         _refuse_other_file(row, form.path, file)
         start, end = row.segment("start", "end") if times.columns else (None, None)
         split_of_row = splits.splits[place] if splits else split
-        videos.append(ListedVideo(file, label, split_of_row, start, end, {name: row.cells.get(name, "") for name in of_rows}))
+        videos.append(
+            ListedVideo(file, label, split_of_row, start, end, {name: row.cells.get(name, "") for name in of_rows})
+        )
         segments[row.where] = (file, start, end)
     refuse_repeats(times.rows, form.path, lambda row: segments[row.where])
 
@@ -149,7 +154,9 @@ def _told_apart(path: Path, form: TableForm, rows: Sequence[AnnotationRow], file
     pairs = {*zip(folders, numbers, strict=True)}
     is_crossed = len(pairs) > len({*folders}) > 1 and len(pairs) > len({*numbers}) > 1
     if {*numbers} <= LIKE_CODES and (is_crossed or "split" in words_of(path.stem)):
-        fault = f"the numbers {', '.join(sorted({*numbers}))} are not classes but splits (HMDB51: 1 trains, 2 is the test)"
+        fault = (
+            f"the numbers {', '.join(sorted({*numbers}))} are not classes but splits (HMDB51: 1 trains, 2 is the test)"
+        )
         raise UserError(f"{path}: {fault}; write a table with columns path, label and split")
     return form
 
@@ -158,7 +165,7 @@ def _without_frames(path: Path, form: TableForm, rows: Sequence[AnnotationRow], 
     """Return which of two numbers is the label: the other is that of the videos' frames, as some of them show."""
     from lit_video.video.decoding import DecodeError, frame_table  # here, because importing torch takes seconds
 
-    step = max(1, len(files) // COMPARED)
+    step = max(1, len(files) // FRAMES_COUNTED)
     second_is_frames = third_is_frames = 0
     for row, file in [*zip(rows, files, strict=True)][::step]:
         try:

@@ -20,8 +20,8 @@ from lit_video.own_videos.budget import GRADIENT_CLIP
 from lit_video.own_videos.choices import STILLS, Choice, nested
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, splits_of
 from lit_video.own_videos.limits import limits
-from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.listing import write_videos
+from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.sizing import Chosen, Workload, choose_settings
 from lit_video.own_videos.starts import SCRATCH, Start
 from lit_video.utils.files import is_video
@@ -51,6 +51,7 @@ class PlanOptions:
     minutes: float | None = None  # minutes of training per run; None for the machine's default
     group: str | None = None  # column that names groups; "none" for no groups; None to look for groups
     folds: bool = False  # True to cross-validate if there are few videos
+    mirror: str | None = None  # "yes" to mirror half of the training clips, or "no"; None to decide by the classes
     frozen: str | None = None  # "yes" to freeze the backbone of ``start``, or "no"; None for the machine's default
 
 
@@ -245,8 +246,8 @@ def divide(inspected: Inspected, *, group: str | None, folds: bool) -> Division:
     """Divide the videos into splits, or few videos into folds; keep groups and copies together.
 
     Raises:
-        UserError: there is no such column, or equal files are in two classes or two given splits, or a given split tests
-            segments of videos that train.
+        UserError: there is no such column, equal files are in two classes or two given splits, or segments are
+            tested whose videos train.
     """
     videos = inspected.videos
     own_folds = dividing.fold_names(splits_of(videos))
@@ -284,6 +285,7 @@ def _task(inspected: Inspected, divided: Division, options: PlanOptions) -> Work
         rows=options.schemes,
         minutes=options.minutes,
         frozen=options.frozen,
+        mirror=options.mirror,
         features=options.folder.resolve() / "features",
         rehearse=partial(_rehearsed, inspected.root.resolve(), divided, options),
     )

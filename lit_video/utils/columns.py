@@ -10,7 +10,7 @@ from lit_video.errors import UserError
 from lit_video.utils.annotations import AnnotationRow
 from lit_video.utils.text import plural, shortened
 
-# what a cell, a folder or a table's name means; EVAL is the test, or the validation beside a test
+# split that a cell, a folder or a table's name means; EVAL is the test, or the validation beside a test
 EVAL = "eval"
 SPLIT_WORDS = {
     "train": "train",
@@ -45,25 +45,42 @@ MOST_FOLDS = 10
 FOLD_NAME = "fold"  # beginning of a fold's name, before its number
 
 # words that name what videos share, in the order in which they are tried: persons, then recordings
-PERSONS = """group person persons people subject subjects subj sub participant participants actor actors actress speaker
-signer performer user patient individual volunteer player athlete dancer singer child infant student driver worker
-human identity proband respondent teilnehmer versuchsperson sujet sujeto personne persona soggetto""".split()
-RECORDINGS = "recording record recordings rec session scene source video film movie episode youtube yt".split()
-_BESIDE_GROUP = """id ids uid uuid no nr num number name names code index idx key the of label original orig parent full
-long raw""".split()
+PERSONS = [
+    "group", "person", "persons", "people", "subject", "subjects", "subj", "sub", "participant", "participants",
+    "actor", "actors", "actress", "speaker", "signer", "performer", "user", "patient", "individual", "volunteer",
+    "player", "athlete", "dancer", "singer", "child", "infant", "student", "driver", "worker", "human", "identity",
+    "proband", "respondent", "teilnehmer", "versuchsperson", "sujet", "sujeto", "personne", "persona", "soggetto",
+]  # fmt: skip
+RECORDINGS = [
+    "recording", "record", "recordings", "rec", "session", "scene", "source", "video", "film", "movie", "episode",
+    "youtube", "yt",
+]  # fmt: skip
+_BESIDE_GROUP = [
+    "id", "ids", "uid", "uuid", "no", "nr", "num", "number", "name", "names", "code", "index", "idx", "key", "the",
+    "of", "label", "original", "orig", "parent", "full", "long", "raw",
+]  # fmt: skip
 
-_STARTS = """start starts begin beginning begins onset from first in st since anfang beginn debut inicio inizio
-von""".split()
-_ENDS = "end ends stop stops offset to last out ed et until finish ende fin fine fim bis".split()
-_VAGUE = {*"in from first st since von offset to last out ed et until bis fin".split()}  # times in pairs only
+_STARTS = [
+    "start", "starts", "begin", "beginning", "begins", "onset", "from", "first", "in", "st", "since", "anfang",
+    "beginn", "debut", "inicio", "inizio", "von",
+]  # fmt: skip
+_ENDS = [
+    "end", "ends", "stop", "stops", "offset", "to", "last", "out", "ed", "et", "until", "finish", "ende", "fin",
+    "fine", "fim", "bis",
+]  # fmt: skip
+# words of times in pairs only
+_VAGUE = {"in", "from", "first", "st", "since", "von", "offset", "to", "last", "out", "ed", "et", "until", "bis", "fin"}
 CANONICAL = ("start", "end")
-_DURATIONS = "duration dur length len dauer duree".split()
-_TIMES = "time times timestamp timestamps t ts".split()
-_FRAMES = "frame frames f fr frm".split()
+_DURATIONS = ["duration", "dur", "length", "len", "dauer", "duree"]
+_TIMES = ["time", "times", "timestamp", "timestamps", "t", "ts"]
+_FRAMES = ["frame", "frames", "f", "fr", "frm"]
 _SCALES = {"ms": 1e-3, "msec": 1e-3, "millis": 1e-3, "millisecond": 1e-3, "milliseconds": 1e-3}
 _SCALES |= {"minute": 60.0, "minutes": 60.0}
-_BESIDE_TIME = {*_TIMES, *_FRAMES, *_SCALES, *"s sec secs second seconds stamp clip segment seg video action".split()}
-_BESIDE_TIME |= {*"event annotation point position pos index idx no nr number label of in at the".split()}
+_BESIDE_TIME = {
+    *(*_TIMES, *_FRAMES, *_SCALES),
+    "s", "sec", "secs", "second", "seconds", "stamp", "clip", "segment", "seg", "video", "action", "event",
+    "annotation", "point", "position", "pos", "index", "idx", "no", "nr", "number", "label", "of", "in", "at", "the",
+}  # fmt: skip
 _PAIRS = (("0", "1"), ("1", "2"), ("min", "max"))  # endings of two names that are the same but for them
 
 _LONG = {
@@ -72,7 +89,10 @@ _LONG = {
     for word in words_of_role
     if len(word) >= 3
 }
-_LONG |= {*"clip segment video file path name number code index second seconds sec label class action".split()}
+_LONG |= {
+    "clip", "segment", "video", "file", "path", "name", "number", "code", "index", "second", "seconds", "sec", "label",
+    "class", "action",
+}  # fmt: skip
 _PARTS = _LONG | {"id", "no", "nr", "is", "ms"}  # words of a name that is written as one, such as subjectid
 
 
@@ -129,7 +149,7 @@ class SplitColumns(NamedTuple):
 
     columns: Sequence[str]
     splits: Sequence[str]  # split or fold of each row
-    words: str  # what was taken for what
+    words: str  # the columns and their roles
 
 
 def read_splits(
@@ -154,10 +174,14 @@ def read_splits(
             raise UserError(f"--split {asked}: {where} has no such column; columns: {', '.join(rows[0].cells)}")
 
     flags = [name for name in names if _is_flag(name, rows)]
-    columns = [name for name in names if name not in flags and (asked or _names_split(name) or _holds_splits(name, rows))]
+    columns = [
+        name for name in names if name not in flags and (asked or _names_split(name) or _holds_splits(name, rows))
+    ]
     kinds = [*columns, *([", ".join(flags)] if flags else [])]
     if len(kinds) > 1:
-        raise UserError(f"{where}: columns {', '.join(kinds)} could all name the splits; keep one, or give --split COLUMN")
+        raise UserError(
+            f"{where}: columns {', '.join(kinds)} could all name the splits; keep one, or give --split COLUMN"
+        )
     if flags:
         return _of_flags(rows, flags)
     return _of_cells(rows, columns[0]) if columns else None
@@ -198,11 +222,11 @@ def _of_flags(rows: Sequence[AnnotationRow], flags: Sequence[str]) -> SplitColum
     if otherwise is None and len(flags) == 1:
         otherwise = "test"
 
+    numbered = [name for name in flags if len({row.cells.get(name, "") for row in rows} - {""}) > 1]
     splits: list[str] = []
     for row in rows:
-        for name in flags:
-            filled = {other.cells.get(name, "") for other in rows} - {""}
-            if len(filled) > 1 and not row.cells.get(name, ""):
+        for name in numbered:
+            if not row.cells.get(name, ""):
                 raise row.error(name, "is empty, expected 0 or 1; fill it in, or give --split none")
         true = [name for name in flags if row.cells.get(name, "").casefold() in _TRUE]
         if len(true) > 1 or (not true and otherwise is None):
@@ -292,7 +316,7 @@ class Times(NamedTuple):
 
     rows: Sequence[AnnotationRow]
     columns: Sequence[str]  # columns that the segments were read from
-    words: str  # what was taken for what; empty without segments
+    words: str  # the columns and their roles; empty without segments
 
 
 def read_times(where: str, rows: Sequence[AnnotationRow], names: Sequence[str]) -> Times:
@@ -333,7 +357,7 @@ def read_times(where: str, rows: Sequence[AnnotationRow], names: Sequence[str]) 
 
 
 def _in_pairs(where: str, columns: Sequence[_Time]) -> list[_Time]:
-    """Return the columns without those whose name says little alone, such as ``in`` and ``first``; refuse a lone time."""
+    """Return the columns without those whose name says little alone, such as ``in``; refuse a lone time."""
     starts = [time for time in columns if time.role == "start"]
     ends = [time for time in columns if time.role == "end"]
     lengths = [time for time in columns if time.role == "duration"]
@@ -367,9 +391,9 @@ def _time_columns(names: Sequence[str]) -> list[_Time]:
     roles_there = {time.role for time in columns}
     if "start" not in roles_there and "end" not in roles_there:
         columns += _numbered_pairs(names)
-        if {time.role for time in columns} == {"duration"} and len(lone) == 1:  # time and duration
-            columns.append(_Time(lone[0], "start", _scale(words_of(lone[0]))))
-        elif not columns and len(lone) == 1:
+        if ({time.role for time in columns} == {"duration"} and len(lone) == 1) or (
+            not columns and len(lone) == 1
+        ):  # time and duration
             columns.append(_Time(lone[0], "start", _scale(words_of(lone[0]))))
     return columns
 

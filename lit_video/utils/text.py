@@ -9,7 +9,7 @@ from unicodedata import category, normalize
 
 # a number by itself, in group 1: no part of a name, a date, a version, a setting (lr=0.1) or of code in backquotes
 LONE_NUMBER = re.compile(r"`[^`\n]+`|(?<![\w.:=/])([-+]?\d+(?:\.\d+)?)(?!\w|[.-]\d)")
-JOINERS = "\u200c\u200d"  # of letters, in Persian, in the languages of India and in pictures
+JOINERS = "\u200c\u200d"  # between letters of Persian and Indian scripts, and between pictures
 STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -75,7 +75,7 @@ def composed(name: str) -> str:
 def class_name(text: str) -> str:
     """Return the name of a class: composed, blanks of any kind as one, without characters that are not seen.
 
-    Joiners between letters that are not ASCII change what is seen, and stay.
+    Joiners between letters that are not ASCII change what is seen, and stay. A name of unseen characters is their codes.
     """
     seen: list[str] = []
     name = composed(text)
@@ -88,7 +88,7 @@ def class_name(text: str) -> str:
             seen.append(" ")
         elif category(character) != "Cf":
             seen.append(character)
-    return " ".join("".join(seen).split()) or name
+    return " ".join("".join(seen).split()) or " ".join(f"U+{ord(character):04X}" for character in name)
 
 
 def case_twins(names: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ PATHS = ("path", "file", "file name", "file path", "video path", "video file", "
 PERHAPS_PATHS = ("video", "name", "clip", "clip name", "clip id", "id", "video id", "segment id", "youtube id", "url")
 LABELS = ("label", "class", "category", "action", "activity", "target", "gesture", "label name", "class name")
 _LIKE_LABELS = {*LABELS, "label id", "class id", "labels", "classes", "category id", "action id", "category name"}
-LOOKED_AT = 100  # rows whose cells say whether a column holds paths
+ROWS_READ = 100  # rows whose cells say whether a column holds paths
 
 
 class TableForm(NamedTuple):
@@ -39,7 +39,7 @@ def table_form(path: Path) -> TableForm | None:
 
     Such a list has the columns path and label, or path, number of frames and label (MMAction2), or path alone.
     """
-    header, *rows = first_rows(path, LOOKED_AT) or [[""]]
+    header, *rows = first_rows(path, ROWS_READ) or [[""]]
     listing = Listing(path.parent)
     if not listing.has(header[0]):
         path_column = _path_column(header, rows, listing)
@@ -73,8 +73,8 @@ class Listing:
 
 def _path_column(header: Sequence[str], rows: Sequence[Sequence[str]], listing: Listing) -> str | None:
     """Return the column of paths: of those whose name may say so the one with most cells of videos, by name if none."""
-    named = [name for wanted in PATHS for name in header if _spelling(name) == wanted]
-    perhaps = [name for wanted in PERHAPS_PATHS for name in header if _spelling(name) == wanted]
+    named = [name for spelling in PATHS for name in header if _spelling(name) == spelling]
+    perhaps = [name for spelling in PERHAPS_PATHS for name in header if _spelling(name) == spelling]
     number_of = {name: _videos_in(header.index(name), rows, listing) for name in (*named, *perhaps)}
     best = max(number_of, key=number_of.__getitem__, default=None)  # the first of equals
     if best is not None and number_of[best]:

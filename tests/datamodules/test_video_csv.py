@@ -187,7 +187,10 @@ WRONG = {
     "empty": ("", "train.csv is empty"),
     "short row": (TRAIN + "a/1.mp4\n", "train.csv, line 4: 1 fields, expected 2"),
     "frame lists": ("a/1.mp4 30 1\na/2.mp4 29 0\n", r"line 1: 3 fields, expected 2 \(path, label\); .* name all"),
-    "times by other names": ("path,label,start_frame\na/1.mp4,walk,0\n", "column 'start_frame' looks like a segment, counted in"),
+    "times by other names": (
+        "path,label,start_frame\na/1.mp4,walk,0\n",
+        "column 'start_frame' looks like a segment, counted in",
+    ),
     "open quote": ('path,label\n"a/1.mp4,walk\n', "train.csv, line 2: unexpected end of data; correct the quotes"),
     "same video twice": (TRAIN + "./a/1.mp4,sit\n", "line 4, column path: ./a/1.mp4 is there already, at line 2"),
     "outside": (TRAIN + "../x.mp4,walk\n", "line 4, column path: ../x.mp4 lies outside .*; give a root"),

@@ -68,11 +68,17 @@ def test_the_users_division_is_used_whatever_it_is_called(case, tmp_path):
 
 
 REFUSED_SPLITS = {
-    "an odd cell": ({"partition": [*parts("train", "test")[:-1], "?"]}, "line 25, column partition: is '?', expected tr"),
+    "an odd cell": (
+        {"partition": [*parts("train", "test")[:-1], "?"]},
+        "line 25, column partition: is '?', expected tr",
+    ),
     "an empty cell": ({"split": ["", *parts("train", "test")[1:]]}, "line 2, column split: is empty, expected train"),
     "HMDB51": ({"split": [number % 3 for number in range(24)]}, "column split: is '0', expected train, val or test"),
     "an odd cell of no name": ({"teil": [*parts("train", "test")[:-1], "?"]}, "column teil: is '?', expected train"),
-    "two columns": ({"split1": parts("train", "test"), "split2": parts("train", "val")}, "split1, split2 could all name"),
+    "two columns": (
+        {"split1": parts("train", "test"), "split2": parts("train", "val")},
+        "split1, split2 could all name",
+    ),
     "both flags": ({"is_val": parts(0, 1), "is_test": parts(0, 1)}, "is_val, is_test is true, expected one of"),
     "a flag with a gap": ({"is_test": ["", *parts(0, 1)[1:]]}, "line 2, column is_test: is empty, expected 0 or 1"),
     "a split of two": ({"usage": parts("train and test", "test")}, "column usage: is 'train and test', expected"),
@@ -95,7 +101,7 @@ def test_a_column_that_the_user_names_is_the_split(tmp_path):
     own = found_in(tmp_path, columns, split="SPLIT2")
     assert {video.split for video in own.videos[16:]} == {"val"}
     assert "split1 (test, train; if they are the splits: --split COLUMN)" in own.notes[1]
-    with pytest.raises(UserError, match="--split part: .* has no such column; columns: path, label, split1, split2"):
+    with pytest.raises(UserError, match=r"--split part: .* has no such column; columns: path, label, split1, split2"):
         found_in(tmp_path, columns, split="part")
 
 
@@ -107,9 +113,12 @@ def test_numbers_of_folds_are_the_folds_of_the_cross_validation(first, tmp_path)
     assert "by the 3 folds of the table, of 8, 8, 8 videos" in how
 
 
-PERSON_NAMES = """Subject subject_id participant_id user_id signer patient video_id SUBJECT subjectID Person personId actor
-speaker_id Participant subj performer session recording_id group source_video ParticipantNumber
-sujet soggetto individual_no Driver-ID the_person child_code proband player01 Orig_Video_ID""".split()
+PERSON_NAMES = [
+    "Subject", "subject_id", "participant_id", "user_id", "signer", "patient", "video_id", "SUBJECT", "subjectID",
+    "Person", "personId", "actor", "speaker_id", "Participant", "subj", "performer", "session", "recording_id",
+    "group", "source_video", "ParticipantNumber", "sujet", "soggetto", "individual_no", "Driver-ID", "the_person",
+    "child_code", "proband", "player01", "Orig_Video_ID",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PERSON_NAMES)
@@ -121,7 +130,9 @@ def test_persons_are_kept_together_whatever_their_column_is_called(name, tmp_pat
     assert own.notes[1] == "columns that are not used: note"
 
 
-@pytest.mark.parametrize("name", "subject_age height first_name who camera score class_weather id clip_no".split())
+@pytest.mark.parametrize(
+    "name", ["subject_age", "height", "first_name", "who", "camera", "score", "class_weather", "id", "clip_no"]
+)
 def test_other_columns_are_named_and_one_with_repeated_values_with_its_flag(name, tmp_path):
     own = found_in(tmp_path, {name: PERSONS})
     assert find_groups(own.videos).names is None
@@ -144,17 +155,21 @@ def test_persons_with_an_empty_cell_are_refused_and_persons_come_before_sessions
         found_in(tmp_path, {"Subject": ["", *PERSONS[1:]]})
     own = found_in(tmp_path, {"Subject": ["", *PERSONS[1:]]}, group="none")
     assert "Subject (6 values; if they say what was recorded together: --group COLUMN)" in own.notes[0]
-    assert found_in(tmp_path, {"Subject": [""] * 24}).notes == ["columns that are not used: Subject (0 values; if they "
-        "say what was recorded together: --group COLUMN)"]
+    assert found_in(tmp_path, {"Subject": [""] * 24}).notes == [
+        "columns that are not used: Subject (0 values; if they say what was recorded together: --group COLUMN)"
+    ]
     sessions = [str(number // 2) for number in range(24)]
     assert find_groups(found_in(tmp_path, {"session": sessions, "person": PERSONS}).videos).names == PERSONS
     assert group_columns(["scene", "Actor", "notes"]) == ["Actor", "scene"]
 
 
-TIMES = """start,end clipStart,clipEnd start1,end1 in,out st,ed start_time,end_time Start,Stop begin,end onset,offset from,to
-tmin,tmax t0,t1 t_start,t_end startTime,endTime start_sec,end_sec starttime,stoptime time_1,time_2 start(s),end(s)
-segment_start,segment_end Begin_Time,End_Time first,last anfang,ende début,fin inicio,fin T-Start,T-End event.start,event.end
-ActionBegin,ActionFinish annotation_start_sec,annotation_end_sec START,END""".split()
+TIMES = [
+    "start,end", "clipStart,clipEnd", "start1,end1", "in,out", "st,ed", "start_time,end_time", "Start,Stop",
+    "begin,end", "onset,offset", "from,to", "tmin,tmax", "t0,t1", "t_start,t_end", "startTime,endTime",
+    "start_sec,end_sec", "starttime,stoptime", "time_1,time_2", "start(s),end(s)", "segment_start,segment_end",
+    "Begin_Time,End_Time", "first,last", "anfang,ende", "début,fin", "inicio,fin", "T-Start,T-End",
+    "event.start,event.end", "ActionBegin,ActionFinish", "annotation_start_sec,annotation_end_sec", "START,END",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("names", TIMES)
@@ -230,8 +245,13 @@ def test_columns_that_are_no_times_are_named(columns, tmp_path):
 
 
 def test_the_table_of_the_report_is_read_in_all_its_columns(tmp_path):
-    """As in data/table_columns of the cases: partition, Subject, clipStart, clipEnd."""
-    columns = {"partition": parts("train", "holdout"), "Subject": PERSONS, "clipStart": ["0.2"] * 24, "clipEnd": ["1"] * 24}
+    """Read partition, Subject, clipStart and clipEnd, as in data/table_columns of the cases."""
+    columns = {
+        "partition": parts("train", "holdout"),
+        "Subject": PERSONS,
+        "clipStart": ["0.2"] * 24,
+        "clipEnd": ["1"] * 24,
+    }
     own = found_in(tmp_path, columns)
     assert own.notes == [
         "segment: `clipStart`, `clipEnd` in seconds; split: column `partition` (holdout as test); "
@@ -240,7 +260,10 @@ def test_the_table_of_the_report_is_read_in_all_its_columns(tmp_path):
 
 
 def test_video_csv_reads_the_same_segments_and_names_what_uses_the_others(tmp_path, capsys):
-    table(tmp_path, {"partition": parts("train", "holdout"), "Subject": PERSONS, "clipStart": ["0.2"] * 24, "note": ["x"] * 24})
+    table(
+        tmp_path,
+        {"partition": parts("train", "holdout"), "Subject": PERSONS, "clipStart": ["0.2"] * 24, "note": ["x"] * 24},
+    )
     data = VideoCSV(root=str(tmp_path), train="labels.csv")
     assert {(record.start, record.end) for record in data.records("train")} == {(0.2, None)}
     said = capsys.readouterr().err

@@ -11,12 +11,20 @@ from lit_video.own_videos.file_names import recording_parts
 from lit_video.own_videos.finding import OwnVideo
 from lit_video.own_videos.groups import find_groups
 
-CLASSES = "boxing walk waving running jack skip bend side jump hug sit stand".split()
-NAMES = "daria denis eli ido ira lena lyova moshe shahar anya".split()
-FILMS = "April_09 Veoh_Alpha_Dog_1 50_FIRST_DATES AmericanGangster Rocky_Balboa KUNG_FU jonhs_netfreemovies_holygrail".split()
+CLASSES = ["boxing", "walk", "waving", "running", "jack", "skip", "bend", "side", "jump", "hug", "sit", "stand"]
+NAMES = ["daria", "denis", "eli", "ido", "ira", "lena", "lyova", "moshe", "shahar", "anya"]
+FILMS = [
+    "April_09",
+    "Veoh_Alpha_Dog_1",
+    "50_FIRST_DATES",
+    "AmericanGangster",
+    "Rocky_Balboa",
+    "KUNG_FU",
+    "jonhs_netfreemovies_holygrail",
+]
 FILMS += ["TheBoondockSaints", "Return_of_the_King_3", "GoldenGate"]
-SENTENCES = "IEO TIE IOM IWW TAI".split()
-EMOTIONS = "ANG DIS FEA HAP NEU SAD SUR CAL BOR EXC AWE TIR".split()
+SENTENCES = ["IEO", "TIE", "IOM", "IWW", "TAI"]
+EMOTIONS = ["ANG", "DIS", "FEA", "HAP", "NEU", "SAD", "SUR", "CAL", "BOR", "EXC", "AWE", "TIR"]
 
 # (person or recording, class, repetition) -> name, each with the place of its description
 FORMS = {
@@ -40,7 +48,15 @@ FORMS = {
     "phone by person": lambda p, c, r: f"subject {p + 1} - {CLASSES[c]} ({r + 1})",
 }
 LABELS = {"AVLetters": "ABCDEFGHIJKL", "CREMA-D": EMOTIONS}
-SIZES = [(3, 1, 2), (3, 2, 2), (3, 3, 2), (4, 3, 3), (8, 3, 3), (8, 3, 12), (10, 5, 12)]  # persons, repetitions, classes
+SIZES = [
+    (3, 1, 2),
+    (3, 2, 2),
+    (3, 3, 2),
+    (4, 3, 3),
+    (8, 3, 3),
+    (8, 3, 12),
+    (10, 5, 12),
+]  # persons, repetitions, classes
 
 
 def videos_of(form, persons, repetitions, classes):

@@ -143,7 +143,10 @@ TIMED = "path,label,start_frame,end_frame\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
             {"labels.csv": "path,label\na.mp4,walk\na.mp4,sit\n"},
             "line 3, column path: a.mp4 is there already, at line 2",
         ),
-        ({"labels.csv": TIMED}, "column 'start_frame' looks like a segment, counted in frames; write start and end in seconds"),
+        (
+            {"labels.csv": TIMED},
+            "column 'start_frame' looks like a segment, counted in frames; write start and end in seconds",
+        ),
         (
             {"labels.csv": "path,labels\nvideos/a.mp4,walk\n", "videos/a.mp4": ""},
             "one class (videos); a classifier needs two or more; looked at class folders; not used: "
