@@ -88,7 +88,7 @@ def class_name(text: str) -> str:
             seen.append(" ")
         elif category(character) != "Cf":
             seen.append(character)
-    return " ".join("".join(seen).split()) or " ".join(f"U+{ord(character):04X}" for character in name)
+    return " ".join("".join(seen).split()) or " ".join(f"U+{ord(unseen):04X}" for unseen in name)
 
 
 def case_twins(names: Iterable[str]) -> str:
