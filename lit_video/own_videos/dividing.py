@@ -204,7 +204,7 @@ def _divided(labels: NDArray[np.str_], groups: NDArray[np.str_], parts: int, *, 
 
 
 def _divided_large(labels: NDArray[np.str_], groups: NDArray[np.str_], parts: int, *, seed: int) -> list[Indices]:
-    """Divide videos likewise, those that are a group of their own last, each into the part that lacks its class most."""
+    """Divide videos likewise; those that are groups of their own come last, each where its class is missing most."""
     _, inverse, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     joined = np.flatnonzero(sizes[inverse] > 1)
     if len({*groups[joined]}) < parts:
@@ -218,12 +218,15 @@ def _divided_large(labels: NDArray[np.str_], groups: NDArray[np.str_], parts: in
     counts = np.zeros((parts, numbers.max() + 1), int)
     for part, videos in enumerate(divided):
         np.add.at(counts[part], numbers[videos], 1)
+    totals = counts.sum(axis=1)
     others = np.setdiff1d(np.arange(len(labels)), joined)
     of_group: dict[str, int] = {}  # part of a group of several videos that were too few to be divided first
     for video in np.random.default_rng(seed).permutation(others).tolist():
         label = numbers[video]
-        part = of_group.setdefault(str(groups[video]), int(counts[:, label].argmin()))
+        lacks_most = int((counts[:, label] * len(labels) + totals).argmin())
+        part = of_group.setdefault(str(groups[video]), lacks_most)
         counts[part, label] += 1
+        totals[part] += 1
         divided[part].append(video)
     return [np.array(sorted(videos), np.intp) for videos in divided]
 

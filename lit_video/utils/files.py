@@ -37,9 +37,9 @@ def is_video(name: str | Path) -> bool:
     return os.path.splitext(name)[1].lower() in _VIDEOS
 
 
-def is_picture(path: Path) -> bool:
+def is_picture(name: str | Path) -> bool:
     """Return whether a file is a picture by its ending."""
-    return path.suffix.lower() in PICTURES
+    return os.path.splitext(name)[1].lower() in PICTURES
 
 
 def write_atomically(path: Path, text: str, shared: bool = False) -> None:
