@@ -39,9 +39,9 @@ class ImageFolder:
     """
 
     folder: Path
-    beginning: bytes  # of all names
-    middles: NDArray[np.bytes_]  # of each name
-    ending: bytes  # of all names
+    beginning: bytes  # shared by all names
+    middles: NDArray[np.bytes_]  # the rest of each name
+    ending: bytes  # shared by all names
     gap: str  # missing numbers, in words
     height: int
     width: int
