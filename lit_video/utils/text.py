@@ -75,7 +75,7 @@ def composed(name: str) -> str:
 def class_name(text: str) -> str:
     """Return the name of a class: composed, blanks of any kind as one, without characters that are not seen.
 
-    Joiners between letters that are not ASCII change what is seen, and stay. A name of unseen characters is their codes.
+    Joiners between letters that are not ASCII change what is seen, and stay. Unseen characters alone become their codes.
     """
     seen: list[str] = []
     name = composed(text)
