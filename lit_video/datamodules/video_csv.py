@@ -23,7 +23,7 @@ from lit_video.utils.arguments import Positive, check_arguments
 from lit_video.utils.columns import read_times, unused_words
 from lit_video.utils.files import is_video, user_path
 from lit_video.utils.splits import Split
-from lit_video.utils.text import case_twins, class_name, natural
+from lit_video.utils.text import case_twins, class_name, natural, plural
 from lit_video.video.training_order import VideoNumbers
 
 Values = list[str | int]
@@ -270,6 +270,15 @@ class VideoCSV(AnnotatedVideos):
             if shared:
                 fault = f"{shared[0]} or a part of it is a training video too ({len(shared)} such videos)"
                 raise UserError(f"data.{split}: {fault}; make the splits disjoint")
+            self._say_what_is_of_learned_videos(split)
+
+    def _say_what_is_of_learned_videos(self, split: Split) -> None:
+        """Say how many segments of a split are parts of videos of which other parts train."""
+        trained = {*self.records("train").paths}
+        parts = [path for path in self.records(split).paths if path in trained]
+        if parts:
+            count = f"{plural(len(parts), 'segment')} of {split} are parts of videos of which others train ({parts[0]})"
+            print_once(f"data.{split}: {count}: the accuracy is one of known recordings")
 
     def _class(self, row: AnnotationRow) -> int | tuple[int, ...]:
         """Return a row's class number, or a multi-hot label if rows may have several labels."""

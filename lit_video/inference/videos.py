@@ -64,7 +64,7 @@ def _of_table(table: Path) -> Iterator[_Part]:
     if form is None:
         raise UserError(f"{table}: lists no videos; expected a column path, or a video in each line")
     rows = read_video_rows("table", table, form)
-    others = [name for name in rows[0].cells if name and name != form.path and name not in form.headless]
+    others = [name for name in rows[0].cells if name and name != form.path]
     times = read_times(f"table: {table}", rows, others)
     unused = [name for name in others if name not in times.columns]
     if unused:

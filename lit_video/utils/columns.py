@@ -1,6 +1,7 @@
 """Roles of a table's columns (split, person, segment), by their names in any case and spelling, and by their cells."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -41,6 +42,7 @@ _BESIDE_SPLIT_NAME = {"data", "official", "default", "my", "cv", "k", "kfold", "
 _BESIDE_FLAG = {"is", "in", "for", "use", "used", "as", "set", "flag"}
 _TRUE = {"1", "1.0", "true", "yes", "y", "t", "x"}
 _FALSE = {"0", "0.0", "false", "no", "n", "f", "-", ""}
+MOST_SPELLINGS = 100  # most different cells of a column of splits
 MOST_FOLDS = 10
 FOLD_NAME = "fold"  # beginning of a fold's name, before its number
 
@@ -197,10 +199,12 @@ def _names_split(name: str) -> bool:
 
 def _holds_splits(name: str, rows: Sequence[AnnotationRow]) -> bool:
     """Return whether the cells of a column, or most of them, name splits, and at least two of them."""
-    cells = [row.cells.get(name, "") for row in rows]
-    meant = [split_meant(cell) for cell in cells]
-    number = sum(split is not None for split in meant)
-    return number == len(cells) or (2 * number > len(cells) and len({*meant} - {None}) > 1)
+    counts = Counter(row.cells.get(name, "") for row in rows)
+    if len(counts) > MOST_SPELLINGS:  # and so no splits, without a look at all of them
+        return False
+    meant = {cell: split_meant(cell) for cell in counts}
+    number = sum(count for cell, count in counts.items() if meant[cell])
+    return number == len(rows) or (2 * number > len(rows) and len({*meant.values()} - {None}) > 1)
 
 
 def _is_flag(name: str, rows: Sequence[AnnotationRow]) -> bool:
@@ -248,7 +252,8 @@ def _of_cells(rows: Sequence[AnnotationRow], column: str) -> SplitColumns:
         words = f"{len(names)} folds: column `{column}`"
         return SplitColumns([column], [names[cell] for cell in cells], words)
 
-    meant = [split_meant(cell) for cell in cells]
+    meaning = {cell: split_meant(cell) for cell in {*cells}}
+    meant = [meaning[cell] for cell in cells]
     for row, cell, split in zip(rows, cells, meant, strict=True):
         if split is None:
             stated = f"is {cell!r}" if cell else "is empty"

@@ -22,9 +22,9 @@ TABLES = (".csv", ".tsv", ".txt")
 PICTURES = {".jpg", ".jpeg", ".png"}
 COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")  # endings of most videos
 # other endings that FFmpeg reads as video; raw frames (.yuv) carry no size and are excluded
-_RARE = """.3g2 .3gp .apng .asf .dav .dif .divx .dv .f4v .flv .gif .h261 .h263 .264 .h264 .265 .h265 .hevc .ismv .ivf
-.m1v .m2ts .m2v .mj2 .mjpeg .mjpg .mk3d .mpe .mpeg .mpg .mpv .mts .mxf .nut .obu .ogv .qt .rm .rmvb .tod .trp .ts .vc1
-.vob .wmv .wtv .y4m"""
+_RARE = """.3g2 .3gp .3gp2 .3gpp .amv .apng .asf .dav .dif .divx .dv .f4v .flv .gif .h261 .h263 .264 .h264 .265 .h265
+.hevc .ismv .ivf .m1v .m2p .m2t .m2ts .m2v .mj2 .mjpeg .mjpg .mk3d .mod .mp4v .mpe .mpeg .mpg .mpv .mts .mxf .nut .obu
+.ogv .qt .rm .rmvb .tod .trp .ts .vc1 .vob .wmv .wtv .y4m"""
 _VIDEOS = {*COMMON, *_RARE.split()}
 
 # folders that systems and network disks make (Windows, macOS, Linux, Synology, QNAP), in lower case

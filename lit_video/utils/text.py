@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
+from functools import lru_cache
 from unicodedata import category, normalize
 
 # a number by itself, in group 1: no part of a name, a date, a version, a setting (lr=0.1) or of code in backquotes
@@ -72,11 +73,14 @@ def composed(name: str) -> str:
     return normalize("NFC", name)
 
 
+@lru_cache(2**14)
 def class_name(text: str) -> str:
     """Return the name of a class: composed, blanks of any kind as one, without characters that are not seen.
 
-    Joiners between letters that are not ASCII change what is seen, and stay. Unseen characters alone become their codes.
+    Joiners between letters that are not ASCII change what is seen, and stay. A name that is not seen becomes its codes.
     """
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split()) or "U+0020"
     seen: list[str] = []
     name = composed(text)
     for place, character in enumerate(name):

@@ -21,7 +21,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from lit_video.video.decoding.container import DecodeError, check_end, check_file, open_video, reading, video_stream
-from lit_video.video.decoding.damage import reported
+from lit_video.video.decoding.damage import LOST_PLACE, beside_gaps, reported
 from lit_video.video.decoding.decoder import judged
 from lit_video.video.decoding.packets import Seen, before_key, one_frame_each, seeks, seen_packets
 from lit_video.video.decoding.side_data import side_data
@@ -271,10 +271,12 @@ def _damage(
     if damaged and not pts:
         raise av.InvalidDataError(0, f"{reason}, and without times its frames cannot be told apart")
 
+    lost = beside_gaps(video.packets, pts, video.time_base)
     if not damaged:
-        reason = "says the decoder"
+        reason = LOST_PLACE if lost else "says the decoder"
+        damaged = lost
     if pts:
-        damaged = sorted({*damaged, *spoiled})
+        damaged = sorted({*damaged, *lost, *spoiled})
     return damaged, reason if damaged else ""
 
 

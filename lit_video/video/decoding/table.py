@@ -93,10 +93,10 @@ def segment(path: Path, table: FrameTable, *, start: float | None, end: float | 
     begin = exact(start or 0.0) - table.lead
     wanted_end = table.end if end is None else exact(end) - table.lead
     stop = min(wanted_end, table.end)
-    if not (start or 0.0) >= 0 or not max(begin, 0) < stop:
+    if (start or 0.0) < 0 or max(begin, Fraction(0)) >= stop:
         span = f"{float(begin + table.lead):g} to {float(wanted_end + table.lead):g} s"
-        first = f" whose pictures begin at {float(table.lead):.2f} s" if table.lead else ""
-        raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.end):.2f} s{first}")
+        lead = f" whose pictures begin at {float(table.lead):.2f} s" if table.lead else ""
+        raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.end):.2f} s{lead}")
     begin = max(begin, Fraction(0))
 
     # a segment has at least one frame; a frame that is held over its beginning is shown from there
