@@ -34,13 +34,15 @@ WHY = {STILLS_SIDE: "the size of the drawn pictures that it learns from first", 
 FRAMES = 8
 MORE_FRAMES = 16
 LEAST_CROP = 0.9  # smallest crop in short trainings, as a share of the side; with 0.73, UTD-MHAD took twice as long
-KEEP = 0.25  # share of the memory for decoded videos
+KEEP = 0.25  # share of the memory for decoded videos, or for the clips of all decoding processes
+LARGE_CLIP = 0.5  # GB of a clip's frames from which on the plan says so
 # names in words of the choices that matter most
 MAIN = {
     "data.sampling": "clips",
     "data.num_frames": "frames of a clip",
     "data.image_size": "pixels a side",
     "data.augmentation": "mirrored in training",
+    "data.num_workers": "decoding processes",
     "model.weights": "model",
     "model.image_weights": "image model",
     "model.size": "size of the model",
@@ -121,7 +123,7 @@ def choose(
     chosen = [
         *_clips(videos, start, num_frames=num_frames, side=side),
         *_pictures(videos, own_pixels, mirroring),
-        *_loading(decoded, training, machine, start=start),
+        *_loading(decoded, training, machine, start=start, clip=_clip_gb(videos, num_frames)),
     ]
     if start.weights:
         chosen += _tuning(start)
@@ -219,7 +221,23 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, m
     return chosen
 
 
-def _loading(decoded: float, training: int, machine: Machine, *, start: Start) -> list[Choice]:
+def _clip_gb(videos: Sequence[VideoInfo], num_frames: int) -> float:
+    """Return the GB that the decoded frames of a clip take at most, before they are resized."""
+    return float(3e-9 * num_frames * (measured(videos, "width") * measured(videos, "height")).max())
+
+
+def _workers(machine: Machine, clip: float) -> Choice:
+    """Choose the number of decoding processes: one per core, or as many as have room for a clip (of large pictures)."""
+    per_core = max(1, machine.cores - 1)
+    workers = max(1, min(per_core, int(KEEP * machine.memory / clip)))
+    reason = "one per core"
+    if clip > LARGE_CLIP or workers < per_core:
+        reason = "one per core" if workers == per_core else "as many as the memory has room for"
+        reason += f": the frames of a clip take {clip:.1f} GB in each, as large as they are stored"
+    return Choice("data.num_workers", workers, reason)
+
+
+def _loading(decoded: float, training: int, machine: Machine, *, start: Start, clip: float) -> list[Choice]:
     """Choose the batch, the number of decoding processes, and whether decoded videos are kept in memory."""
     largest = 8 if start.weights and not start.is_small else 16
     if machine.gpu > 30:
@@ -229,7 +247,7 @@ def _loading(decoded: float, training: int, machine: Machine, *, start: Start) -
     if start.probe:
         return [batch, Choice("data.num_workers", 0, "features are read from files")]
 
-    workers = Choice("data.num_workers", max(1, machine.cores - 1), "one per core")
+    workers = _workers(machine, clip)
     need = f"all together need {decoded:.1f} GB"
     if decoded > KEEP * machine.memory:
         keep = Choice("data.keep_gb", 0.0, f"videos are decoded anew every epoch, too large for the memory: {need}")
@@ -329,6 +347,8 @@ def main_lines(choices: Sequence[Choice]) -> list[str]:
         if key not in choice_of:
             continue
         choice = choice_of[key]
+        if key == "data.num_workers" and "GB" not in choice.reason:  # said of large pictures only
+            continue
         is_plain = isinstance(choice.value, int | str) and choice.value != STILLS
         lines.append(f"{words}: {choice.value}, {choice.reason}" if is_plain else f"{words}: {choice.reason}")
     return lines

@@ -50,7 +50,7 @@ def recording_parts(stems: Sequence[str], labels: Sequence[str]) -> RecordingPar
     parts = _without_functions_of_labels(_without_end(parts), labels)
     rests = _without_constants([_without_counter(words) for words in parts])
     if any(_is_name(word) for words in rests for word in words):
-        return RecordingParts(_starts(rests), by_word=False)
+        return RecordingParts(_starts(_without_places(rests, _counts)), by_word=False)
     for words in (LETTERS, WORDS_OF_RECORDINGS):  # codes alone
         names = _numbered_by(rests, words) or _numbered_by(parts, words)
         if names:
@@ -124,6 +124,11 @@ def _without_places(parts: Sequence[Sequence[str]], is_left_out: Callable[[Seque
         return [[*words] for words in parts]
     kept = [place for place, values in enumerate(zip(*parts, strict=True)) if not is_left_out(values)]
     return [[words[place] for place in kept] for words in parts]
+
+
+def _counts(values: Sequence[str]) -> bool:
+    """Return whether parts count, from 0 or 1: beside names they are no persons."""
+    return all(value.isdecimal() for value in values) and min(map(int, values)) <= 1
 
 
 def _without_counter(words: Sequence[str]) -> list[str]:

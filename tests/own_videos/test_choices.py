@@ -16,7 +16,7 @@ from lit_video.own_videos.budget import (
     steps_needed,
     too_short,
 )
-from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, nested, sizes
+from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, main_lines, nested, sizes
 from lit_video.own_videos.mirroring import mirroring
 from lit_video.own_videos.starts import SCRATCH, SCRATCH_XVIT, Start
 
@@ -81,6 +81,26 @@ def test_frames_pixels_memory_and_the_start_of_few_videos():
     few = settings(training=50)
     assert few["model"]["image_weights"].startswith("stills:") and "mean" not in few["data"]
     assert all("image_weights" not in other["model"] for other in (small, settings(training=50, machine=SERVER)))
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "workers", "said"), [(320, 240, 3, ""), (7680, 4320, 2, "1.6 GB"), (11648, 8736, 1, "4.9 GB")]
+)
+def test_large_pictures_are_decoded_by_as_many_processes_as_have_room_and_said(width, height, workers, said):
+    large = [video(width=width, height=height)]
+    assert settings(*large, decoded=93.0)["data"]["num_workers"] == workers
+    chosen = choose(
+        large,
+        decoded=93.0,
+        pixels=None,
+        mirroring=mirroring(("a", "b")),
+        training=400,
+        machine=LAPTOP,
+        start=SCRATCH,
+        size=(16, 48),
+    )
+    lines = [line for line in main_lines(chosen) if line.startswith("decoding processes")]
+    assert len(lines) == bool(said) and said in " ".join(lines)
 
 
 def test_convolutions_come_first_on_a_cpu_unless_the_scheme_is_named():

@@ -45,6 +45,7 @@ FORMS = {
     "UAV-Human": lambda p, c, r: f"P{p:03d}S00G10B10H10UC022000LC021000A{c:03d}R{r}_0824{1716 + 40 * p + 7 * c + r}",
     "HMDB51": lambda p, c, r: f"{FILMS[p]}_{CLASSES[c]}_f_cm_np1_ba_med_{r}",
     "AVLetters": lambda p, c, r: f"{'ABCDEFGHIJKL'[c]}{r + 1}_{NAMES[p]}-lips",
+    "person last": lambda p, c, r: f"{CLASSES[c]}-{r + 1:03d}-{NAMES[p]}",
     "phone by person": lambda p, c, r: f"subject {p + 1} - {CLASSES[c]} ({r + 1})",
 }
 LABELS = {"AVLetters": "ABCDEFGHIJKL", "CREMA-D": EMOTIONS}

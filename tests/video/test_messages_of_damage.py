@@ -49,7 +49,7 @@ def with_zeros(path, whole):
     pytest.fail("the demuxer says nothing anywhere")
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if name != "f.flv"])  # it says nothing in so few frames
+@pytest.mark.parametrize("name", [name for name in FILES if name != "f.flv"])  # no words in so few frames
 def test_a_stretch_of_zeros_at_which_the_demuxer_loses_its_place_spoils_its_group(name, tmp_path):
     codec, options = FILES[name]
     write(tmp_path / name, codec=codec, num_frames=80, options=options)

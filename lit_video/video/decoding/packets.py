@@ -67,7 +67,7 @@ def logged(level: int) -> Iterator[list[tuple[int, str, str]]]:
     before = av.logging.get_level()
     skips = av.logging.get_skip_repeated()
     av.logging.set_level(level)
-    av.logging.set_skip_repeated(False)  # else an error that another reading of the file ended with is left out
+    av.logging.set_skip_repeated(False)  # an error that another reading of the file ended with would be left out
     try:
         with av.logging.Capture() as lines:
             yield lines
