@@ -46,8 +46,18 @@ def _reported(words: Sequence[str]) -> int:
     except MemoryError:
         print("error: out of memory", file=sys.stderr)
         return FAILED
-    except BrokenPipeError:
+    except OSError as error:
+        return _stopped_by(error)
+
+
+def _stopped_by(error: OSError) -> int:
+    """Report an error of the system in one line with its path; return the exit status."""
+    if isinstance(error, BrokenPipeError):
         return CLOSED
+    if error.filename is None or not error.strerror:  # a fault of the package
+        raise error
+    print(f"error: {printable(str(error.filename))}: {error.strerror}", file=sys.stderr)
+    return FAILED
 
 
 def _activation() -> str:

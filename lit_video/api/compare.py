@@ -9,7 +9,7 @@ from lit_video.api.arguments import File, checked_seeds, refuse_below
 from lit_video.api.finetune import Tested, write_report
 from lit_video.api.own_videos import fit_experiment, plan_experiment
 from lit_video.api.schemes import name_of_scheme
-from lit_video.own_videos.experiment import Asked
+from lit_video.own_videos.experiment import Asked, yes_or_no
 from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.tables.rendering import main_table, pairs_table
 from lit_video.tables.summary import TableRuns, read_runs
@@ -67,6 +67,8 @@ def compare(
     weights: str | None = None,
     seeds: Iterable[int] = (0, 1, 2),
     group: str | None = None,
+    split: str | None = None,
+    mirror: bool | None = None,
     output: File | None = None,
     jobs: int | None = None,
     settings: Settings = (),
@@ -83,6 +85,8 @@ def compare(
             ImageNet-21k.
         seeds: seeds of each scheme.
         group: column that says which videos belong together, or ``none``.
+        split: column that says which videos train and which are tested, or ``none`` to divide them at random.
+        mirror: mirror half of the training clips; ``None``: only if every class's name is known to have no side.
         output: folder to write; ``None`` for ``own/NAME``.
         jobs: number of runs at once; ``None`` for one.
         settings: nested data as in a YAML file, over the plan's settings.
@@ -99,7 +103,12 @@ def compare(
     user_settings = as_user_settings(settings)
     names = [schemes] if isinstance(schemes, str) else [name_of_scheme(scheme) for scheme in schemes]
     asked = Asked(
-        minutes=None if minutes is None else float(minutes), group=group, weights=weights, schemes=",".join(names)
+        minutes=None if minutes is None else float(minutes),
+        group=group,
+        split=split,
+        mirror=yes_or_no(mirror),
+        weights=weights,
+        schemes=",".join(names),
     )
     plan = plan_experiment(videos, asked, output=output, user_settings=user_settings)
     file = plan.path

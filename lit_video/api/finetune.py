@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lit_video.api.arguments import File, refuse_below
 from lit_video.api.own_videos import fit_experiment, plan_experiment
 from lit_video.api.report import report
-from lit_video.own_videos.experiment import Asked
+from lit_video.own_videos.experiment import Asked, yes_or_no
 from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.tables.reading import read_table
 from lit_video.utils.files import write_atomically
@@ -87,6 +87,8 @@ def finetune(
     frozen: bool | None = None,
     scheme: str | None = None,
     group: str | None = None,
+    split: str | None = None,
+    mirror: bool | None = None,
     seed: int = 0,
     output: File | None = None,
     jobs: int | None = None,
@@ -108,6 +110,8 @@ def finetune(
             ``drawn``; not on a GPU.
         scheme: attention scheme of a model from scratch.
         group: column that says which videos belong together, or ``none``.
+        split: column that says which videos train and which are tested, or ``none`` to divide them at random.
+        mirror: mirror half of the training clips; ``None``: only if every class's name is known to have no side.
         seed: seed of all random draws.
         output: folder to write; ``None`` for ``own/NAME``.
         jobs: number of trainings at once; ``None`` for one per core.
@@ -126,8 +130,10 @@ def finetune(
     asked = Asked(
         minutes=None if minutes is None else float(minutes),
         group=group,
+        split=split,
+        mirror=yes_or_no(mirror),
         weights=None if weights is None else str(weights),
-        frozen=None if frozen is None else ("yes" if frozen else "no"),
+        frozen=yes_or_no(frozen),
         scheme=scheme,
     )
     plan = plan_experiment(videos, asked, output=output, user_settings=user_settings)

@@ -58,7 +58,7 @@ def plan_experiment(
     weights = asked.weights or "auto"
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
-    listed = find_own_videos(place)
+    listed = find_own_videos(place, asked.columns)
 
     from lit_video.own_videos.dividing import without_rare
 
@@ -81,6 +81,7 @@ def plan_experiment(
         start=start,
         minutes=asked.minutes,
         group=asked.group,
+        mirror=asked.mirror,
         folds=not compared,
         frozen=asked.frozen,
     )

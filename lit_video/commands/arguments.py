@@ -77,6 +77,7 @@ def scheme_file(text: str) -> str:
         raise ArgumentTypeError(str(error)) from error
 
 
+YES_OR_NO = {"yes": True, "no": False}
 CONFIG_NAMES = ("--config", "-c")
 CKPT_NAMES = ("--ckpt", "--ckpt_path")
 CONFIG = "settings: YAML or name of a table, then of a scale (scale/X); a later file overrides earlier ones"
@@ -155,20 +156,26 @@ def add_own_videos(parser: Parser) -> None:
     text = "minutes of training; for compare, minutes of each run (default: 10 on a CPU, 30 on a GPU)"
     parser.add_argument("--minutes", type=positive_number, metavar="N", help=text)
     parser.add_argument("--group", metavar="COLUMN|none", help="column that says which videos belong together")
+    parser.add_argument("--split", metavar="COLUMN|none", help="column that says which videos train, or are tested")
+    text = "mirror half of the training clips (default: if every class's name is known to have no side)"
+    parser.add_argument("--mirror", choices=[*YES_OR_NO], help=text)
     add_shared(parser, "--jobs")
     accept_settings(parser)
 
 
 def asked_own_videos(arguments: Namespace) -> dict[str, Any]:
     """Return the arguments that the functions ``finetune`` and ``compare`` have in common."""
-    options = picked(vars(arguments), ("videos", "output", "minutes", "group", "jobs", "weights"))
-    return options | {"settings": read_flags(arguments.settings)}
+    options = picked(vars(arguments), ("videos", "output", "minutes", "group", "split", "jobs", "weights"))
+    mirror = None if arguments.mirror is None else YES_OR_NO[arguments.mirror]
+    return options | {"mirror": mirror, "settings": read_flags(arguments.settings)}
 
 
 def add_videos(parser: Parser) -> None:
     """Add the arguments that commands with a trained model and videos have in common."""
     video = existing("no such file or folder")
-    parser.add_argument("videos", nargs="+", type=video, metavar="VIDEO|FOLDER", help="a folder: all videos below it")
+    parser.add_argument(
+        "videos", nargs="+", type=video, metavar="VIDEO|FOLDER|TABLE", help="a folder: all videos below it"
+    )
     add_shared(parser, "--ckpt", "--scheme", "--clips", "--crops", "--fps", "--device", "--batch", "--workers")
 
 

@@ -3,11 +3,9 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import add_own_videos, asked_own_videos, natural_number
+from lit_video.commands.arguments import YES_OR_NO, add_own_videos, asked_own_videos, natural_number
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
-
-FROZEN = {"yes": True, "no": False}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -23,7 +21,7 @@ def add_arguments(parser: Parser) -> None:
         "yes: train a probe on the frozen backbone of --weights; no: all layers (default: yes on a CPU, unless the "
         "model is as small as drawn; no on a GPU)"
     )
-    parser.add_argument("--frozen", choices=[*FROZEN], help=text)
+    parser.add_argument("--frozen", choices=[*YES_OR_NO], help=text)
     parser.add_argument("--scheme", help="attention scheme of a model from scratch (default: xvit)")
     parser.add_argument(
         "--seed", type=natural_number, default=0, metavar="N", help="seed of all random draws (default: 0)"
@@ -39,7 +37,7 @@ def run(arguments: Namespace) -> int:
     """
     tested = lit_video.finetune(
         **asked_own_videos(arguments),
-        frozen=None if arguments.frozen is None else FROZEN[arguments.frozen],
+        frozen=None if arguments.frozen is None else YES_OR_NO[arguments.frozen],
         scheme=arguments.scheme,
         seed=arguments.seed,
     )

@@ -1,6 +1,5 @@
 """Your own videos: a folder per split, with a folder per class."""
 
-import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +9,9 @@ from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.arguments import check_arguments
-from lit_video.utils.files import data_root, is_video, is_visible
+from lit_video.utils.files import data_root, entries_of, is_folder, is_video
 from lit_video.utils.splits import SPLITS, Split
-from lit_video.utils.text import case_twins, composed, natural, plural, shortened
+from lit_video.utils.text import case_twins, class_name, natural, plural, shortened
 from lit_video.video.clips import VideoRecord
 
 
@@ -46,38 +45,18 @@ def _listed(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
     """Return the paths of the videos of each class, and the names of other items."""
     videos_of: dict[str, list[str]] = {}
     others: list[str] = []
-    for entry in _shown(folder):
-        if not entry.is_dir():
+    for entry in entries_of(folder):
+        if not is_folder(entry):
             others.append(entry.name)
             continue
 
-        videos = videos_of.setdefault(composed(entry.name), [])
-        for item in _shown(entry.path):
-            if is_video(item.name) and not _is_folder(item):
+        videos = videos_of.setdefault(class_name(entry.name), [])
+        for item in entries_of(entry.path):
+            if is_video(item.name) and not is_folder(item):
                 videos.append(item.path)
             else:
                 others.append(f"{entry.name}/{item.name}")
     return videos_of, others
-
-
-def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
-    """Return a folder's entries, sorted, without hidden ones and those of operating systems.
-
-    An entry is a ``DirEntry``, which knows whether it is a folder without a system call.
-    """
-    try:
-        with os.scandir(folder) as entries:
-            return sorted((entry for entry in entries if is_visible(entry.name)), key=lambda entry: entry.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a folder."""
-    try:
-        return entry.is_dir()
-    except OSError:  # a circular link, which is a broken video
-        return False
 
 
 class VideoFolder(VideoDataModule):
@@ -106,7 +85,7 @@ class VideoFolder(VideoDataModule):
             raise UserError(f"data.root: the folder {self.root} does not exist; give the folder that holds {splits}")
 
         train = self.root / "train"
-        names = sorted({composed(entry.name) for entry in _shown(train) if entry.is_dir()}, key=natural)
+        names = sorted({class_name(entry.name) for entry in entries_of(train) if is_folder(entry)}, key=natural)
         twins = case_twins(names)
         if twins:
             print_once(f"data.root: {twins}")

@@ -167,7 +167,7 @@ def unpacked_table(packed: str) -> FrameTable:
     """Return the frame table from the JSON of :func:`packed_table`."""
     row = json.loads(packed, object_hook=_range_of)
     for name, value in row.items():
-        if name in ("time_base", "seconds"):
+        if name in ("time_base", "seconds", "lead"):
             row[name] = Fraction(value)
         elif isinstance(value, list):
             row[name] = compact(value)

@@ -14,21 +14,21 @@ from lit_video.errors import UserError
 from lit_video.utils.annotations import (
     SEPARATORS,
     AnnotationRow,
-    like_times,
     multi_hot,
     read_annotations,
     refuse_repeats,
     spelled,
 )
 from lit_video.utils.arguments import Positive, check_arguments
+from lit_video.utils.columns import read_times, unused_words
 from lit_video.utils.files import is_video, user_path
 from lit_video.utils.splits import Split
-from lit_video.utils.text import case_twins, composed, natural
+from lit_video.utils.text import case_twins, class_name, natural, plural
 from lit_video.video.training_order import VideoNumbers
 
 Values = list[str | int]
 _TIMES = ("start", "end")
-_RENAME = "times are read from start and end, in seconds: rename it, or name all columns in data.columns to ignore it"
+_FLAGS = {"group": "data.draw_column", "split": "data.split_column"}  # settings that use a column
 
 
 class Segment(NamedTuple):
@@ -44,9 +44,11 @@ class VideoCSV(AnnotatedVideos):
 
     Columns are separated by commas, tabs, semicolons or spaces. A first line that names the path and label
     columns, in upper or lower case, is a header. A table without a header has these two, or those in ``columns``.
-    Start and end are seconds from the video's first frame, or ``HH:MM:SS``; without them the whole video is used. Other
-    columns are ignored and printed, but refused if they look like times. A path is relative to ``root``, may lack the
-    file extension, and may be a folder of frames (``fps``). Classes are the labels of the training table, sorted.
+    Start and end are seconds from the video's start, or ``HH:MM:SS``; without them the whole video is used. They may
+    be spelled otherwise (``clipStart``, ``t_end``, ``start`` and ``duration``), or be in milliseconds (``start_ms``);
+    columns that count frames are refused. Other columns are ignored and printed. A path is relative to ``root``, may
+    lack the file extension, and may be a folder of frames (``fps``). Classes are the labels of the training table,
+    sorted.
 
     Each split has its own table, or one table holds all splits and a column tells them apart::
 
@@ -67,7 +69,8 @@ class VideoCSV(AnnotatedVideos):
         train_values: values of the training videos in this column.
         val_values: values of the validation videos; ``[]`` for no validation.
         test_values: values of the test videos.
-        label_separator: separator of several labels of a video, such as ``|``; ``None`` if each video has one label.
+        label_separator: separator of several labels of a video, such as ``|``; ``None`` if each video has one label,
+            without such marks; empty if each has one label, of any characters.
         fps: frames per second of videos that are folders of frames.
         draw_column: name of the column that holds the person, the recording or another source. Test videos that
             share it are one draw, so intervals count persons in place of videos.
@@ -175,11 +178,6 @@ class VideoCSV(AnnotatedVideos):
         if len(names) == 1:
             raise UserError(f"data.train: {table} holds one class ({names.pop()}); add another")
 
-        numeric = {name for name in names if name.isdecimal()}
-        if numeric and numeric != names:
-            both = f"numbers ({min(numeric)}) and names ({min(names - numeric)})"
-            raise UserError(f"data.train: {table} has {both} as labels; use either")
-
         twins = case_twins(sorted(names))
         if twins:
             print_once(f"data.train: {twins}")
@@ -241,8 +239,8 @@ class VideoCSV(AnnotatedVideos):
         class_of: dict[tuple[str, float | None, float | None], int] = {}
         reverse_of: dict[str, str] = {}  # by the name of a class
         for row in self._rows("train"):
-            forward = composed(row.text(self.columns[1]))
-            backward = composed(row.text(self.reverse_column))
+            forward = class_name(row.text(self.columns[1]))
+            backward = class_name(row.text(self.reverse_column))
             class_of[self._segment(row)] = row.member(self.reverse_column, self.numbers, backward)
             for name, reverse in ((forward, backward), (backward, forward)):
                 before = reverse_of.setdefault(name, reverse)
@@ -272,6 +270,15 @@ class VideoCSV(AnnotatedVideos):
             if shared:
                 fault = f"{shared[0]} or a part of it is a training video too ({len(shared)} such videos)"
                 raise UserError(f"data.{split}: {fault}; make the splits disjoint")
+            self._say_what_is_of_learned_videos(split)
+
+    def _say_what_is_of_learned_videos(self, split: Split) -> None:
+        """Say how many segments of a split are parts of videos of which other parts train."""
+        trained = {*self.records("train").paths}
+        parts = [path for path in self.records(split).paths if path in trained]
+        if parts:
+            count = f"{plural(len(parts), 'segment')} of {split} are parts of videos of which others train ({parts[0]})"
+            print_once(f"data.{split}: {count}: the accuracy is one of known recordings")
 
     def _class(self, row: AnnotationRow) -> int | tuple[int, ...]:
         """Return a row's class number, or a multi-hot label if rows may have several labels."""
@@ -284,7 +291,7 @@ class VideoCSV(AnnotatedVideos):
     def _labels(self, row: AnnotationRow) -> list[str]:
         """Return the labels of a row."""
         _, label_column = self.columns
-        text = composed(row.text(label_column))
+        text = class_name(row.text(label_column))
         if self.label_separator:
             parts = [part.strip() for part in text.split(self.label_separator)]
             labels = [part for part in parts if part]
@@ -292,6 +299,8 @@ class VideoCSV(AnnotatedVideos):
                 raise row.error(label_column, f"is {text!r}, expected labels; fill it in, or delete the row")
             return labels
 
+        if self.label_separator == "":  # names as they are
+            return [text]
         for mark in SEPARATORS:
             if mark in text:
                 raise row.error(label_column, f"is {text!r}; keep one label, or set data.label_separator: {mark!r}")
@@ -326,11 +335,10 @@ class VideoCSV(AnnotatedVideos):
             headless = self.columns
         rows = read_annotations(key, table, self.required, headless=headless, optional=_TIMES, files=self.columns[0])
 
-        used = {*self.required, *_TIMES, "", *spelled(self.given_columns, rows[0].cells)}
-        unused = [name for name in rows[0].cells if name not in used]
-        times = like_times(unused)
-        if times:
-            raise UserError(f"{key}: {table}, line 1: column {times[0]!r} looks like a time; {_RENAME}")
+        named = {*spelled(self.given_columns, rows[0].cells)} - {*_TIMES}  # columns that a setting names
+        others = [name for name in rows[0].cells if name and name not in {*self.required, *named}]
+        times = read_times(f"{key}: {table}", rows, others)
+        unused = [name for name in others if name not in times.columns]
         if unused:
-            print_once(f"{table}: columns that are not used: {', '.join(unused)}")
-        return rows
+            print_once(f"{table}: columns that are not used: {unused_words(rows, unused, _FLAGS)}")
+        return [*times.rows]

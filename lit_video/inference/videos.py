@@ -1,19 +1,27 @@
 """Videos given by paths of files and folders."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from lit_video.datamodules.records import print_once
 from lit_video.errors import OptionError, UserError
-from lit_video.utils.files import COMMON, files_below, is_picture, is_video, user_path
+from lit_video.utils.columns import read_times, unused_words
+from lit_video.utils.files import COMMON, TABLES, files_below, is_picture, is_video, user_path
+from lit_video.utils.folders import Folders
+from lit_video.utils.video_tables import read_video_rows, table_form
 from lit_video.video.clips import VideoRecord
 
 Paths = str | Path | Sequence[str | Path | VideoRecord]  # find_videos returns given records unchanged
 
+_Part = tuple[Path, float | None, float | None]  # file, start and end in seconds
+
 
 def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
-    """Find videos by file or folder (recursively, by file extension), without duplicates; labels are placeholders.
+    """Find videos by file, folder (recursively, by file extension) or table, without duplicates.
 
-    Folders of pictures count as videos if their frame rate ``fps`` is given.
+    Labels are placeholders. A table's segments are read as by ``finetune`` and
+    :class:`~lit_video.datamodules.VideoCSV`. Folders of pictures count as videos if their frame rate ``fps`` is given.
     """
     if isinstance(videos, str | Path):
         videos = [videos]
@@ -22,24 +30,50 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
     if records:
         return records
 
-    paths: dict[Path, None] = {}
+    segments: dict[_Part, None] = {}
     for text in map(str, videos):
         path = user_path(text)
         if not path.exists():
             raise UserError(f"{path}: no such file or folder")
+        is_table = path.suffix.lower() in TABLES and path.is_file()
+        segments |= dict.fromkeys(_of_table(path) if is_table else _of_place(path, fps))
 
-        inside = _below(path, fps) if path.is_dir() else [path]
-        if picture := next(filter(is_picture, inside), None):
-            raise UserError(f"{picture}: is a picture, not a video; give the folder of its frames, and --fps N")
-        if not inside and _below(path, fps=1.0):
-            raise UserError(f"{path}: holds pictures but no video; give --fps N, the frame rate of the pictures")
-        if not inside:
-            raise UserError(f"{path}: holds no video ({', '.join(COMMON)})")
-        paths |= dict.fromkeys(inside)
-
-    if not paths:
+    if not segments:
         raise OptionError("videos", "there is none")
-    return [VideoRecord(path, 0, fps=fps if path.is_dir() else None) for path in paths]
+    listed: list[VideoRecord] = []
+    for path, start, end in segments:
+        listed.append(VideoRecord(path, 0, start=start, end=end, fps=fps if path.is_dir() else None))
+    return listed
+
+
+def _of_place(path: Path, fps: float | None) -> list[_Part]:
+    """Return the videos of a file or a folder, whole."""
+    inside = _below(path, fps) if path.is_dir() else [path]
+    if picture := next(filter(is_picture, inside), None):
+        raise UserError(f"{picture}: is a picture, not a video; give the folder of its frames, and --fps N")
+    if not inside and _below(path, fps=1.0):
+        raise UserError(f"{path}: holds pictures but no video; give --fps N, the frame rate of the pictures")
+    if not inside:
+        raise UserError(f"{path}: holds no video ({', '.join(COMMON)})")
+    return [(video, None, None) for video in inside]
+
+
+def _of_table(table: Path) -> Iterator[_Part]:
+    """Yield the path, start and end of each row of a table; name the columns that are not used."""
+    form = table_form(table)
+    if form is None:
+        raise UserError(f"{table}: lists no videos; expected a column path, or a video in each line")
+    rows = read_video_rows("table", table, form)
+    others = [name for name in rows[0].cells if name and name != form.path]
+    times = read_times(f"table: {table}", rows, others)
+    unused = [name for name in others if name not in times.columns]
+    if unused:
+        print_once(f"{table}: columns that are not used: {unused_words(rows, unused, {})}")
+
+    folders = Folders()
+    for row in times.rows:
+        start, end = row.segment("start", "end") if times.columns else (None, None)
+        yield Path(folders.there(os.path.abspath(table.parent / row.text(form.path)))), start, end
 
 
 def _below(folder: Path, fps: float | None) -> list[Path]:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.network.vit import vit_size
 from lit_video.own_videos.dividing import FEW_TO_TRAIN
+from lit_video.own_videos.mirroring import Mirroring
 from lit_video.own_videos.starts import Start
 from lit_video.utils.processes import usable_cores
 
@@ -34,13 +34,15 @@ WHY = {STILLS_SIDE: "the size of the drawn pictures that it learns from first", 
 FRAMES = 8
 MORE_FRAMES = 16
 LEAST_CROP = 0.9  # smallest crop in short trainings, as a share of the side; with 0.73, UTD-MHAD took twice as long
-KEEP = 0.25  # share of the memory for decoded videos
+KEEP = 0.25  # share of the memory for decoded videos, or for the clips of all decoding processes
+LARGE_CLIP = 0.5  # GB of a clip's frames from which on the plan says so
 # names in words of the choices that matter most
 MAIN = {
     "data.sampling": "clips",
     "data.num_frames": "frames of a clip",
     "data.image_size": "pixels a side",
     "data.augmentation": "mirrored in training",
+    "data.num_workers": "decoding processes",
     "model.weights": "model",
     "model.image_weights": "image model",
     "model.size": "size of the model",
@@ -49,7 +51,6 @@ MAIN = {
     "data.test_orders": "whether time matters",
     "trainer.max_epochs": "epochs (rounds through the training videos)",
 }
-_SIDES = re.compile(r"left|right|clockwise|link|recht|uhrz|gauch|droit|izqu|derech|sinistr|destr|esquerd|direit", re.I)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def choose(
     *,
     decoded: float,
     pixels: tuple[float, float] | None,
-    classes: Sequence[str],
+    mirroring: Mirroring,
     training: int,
     machine: Machine,
     start: Start,
@@ -110,7 +111,7 @@ def choose(
         videos: facts of every video.
         decoded: size of all decoded frames in GB.
         pixels: mean and standard deviation of the training videos' pixels, from 0 to 1; ``None`` to choose neither.
-        classes: names of the classes.
+        mirroring: whether training mirrors clips.
         training: number of training videos.
         machine: the machine that trains.
         start: where training starts.
@@ -121,8 +122,8 @@ def choose(
     num_frames, side = size
     chosen = [
         *_clips(videos, start, num_frames=num_frames, side=side),
-        *_pictures(videos, own_pixels, classes),
-        *_loading(decoded, training, machine, start=start),
+        *_pictures(videos, own_pixels, mirroring),
+        *_loading(decoded, training, machine, start=start, clip=_clip_gb(videos, num_frames)),
     ]
     if start.weights:
         chosen += _tuning(start)
@@ -194,7 +195,7 @@ def _of_the_weights(group: str, settings: Mapping[str, Any]) -> list[Choice]:
     return [Choice(f"{group}.{key}", value, "taken from the weights") for key, value in settings.items()]
 
 
-def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, classes: Sequence[str]) -> list[Choice]:
+def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, mirroring: Mirroring) -> list[Choice]:
     """Choose how pictures are cropped, normalised and augmented."""
     width = int(np.median(measured(videos, "width")))
     height = int(np.median(measured(videos, "height")))
@@ -208,25 +209,35 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, c
         chosen.append(Choice("data.mean", round(mean, 2), "of the pixels of these videos"))
         chosen.append(Choice("data.std", max(0.05, round(std, 2)), "of the pixels of these videos"))
 
-    flip = 0.5
-    reason = "half of the clips, as no class has a word for a side in its name (left, links, gauche, ...)"
-    sided = next((name for name in classes if _SIDES.search(name)), None)
-    if sided:
-        flip = 0.0
-        reason = f"none, because {sided!r} would become another class"
     augmentation = {
         "crop": "whole",
-        "flip": flip,
+        "flip": 0.5 if mirroring.is_on else 0.0,
         "policy": "none",
         "random_erasing": 0.0,
         "mixup": 0.0,
         "label_smoothing": 0.1,
     }
-    chosen.append(Choice("data.augmentation", augmentation, reason))
+    chosen.append(Choice("data.augmentation", augmentation, mirroring.reason))
     return chosen
 
 
-def _loading(decoded: float, training: int, machine: Machine, *, start: Start) -> list[Choice]:
+def _clip_gb(videos: Sequence[VideoInfo], num_frames: int) -> float:
+    """Return the GB that the decoded frames of a clip take at most, before they are resized."""
+    return float(3e-9 * num_frames * (measured(videos, "width") * measured(videos, "height")).max())
+
+
+def _workers(machine: Machine, clip: float) -> Choice:
+    """Choose the number of decoding processes: one per core, or as many as have room for a clip (of large pictures)."""
+    per_core = max(1, machine.cores - 1)
+    workers = max(1, min(per_core, int(KEEP * machine.memory / clip)))
+    reason = "one per core"
+    if clip > LARGE_CLIP or workers < per_core:
+        reason = "one per core" if workers == per_core else "as many as the memory has room for"
+        reason += f": the frames of a clip take {clip:.1f} GB in each, as large as they are stored"
+    return Choice("data.num_workers", workers, reason)
+
+
+def _loading(decoded: float, training: int, machine: Machine, *, start: Start, clip: float) -> list[Choice]:
     """Choose the batch, the number of decoding processes, and whether decoded videos are kept in memory."""
     largest = 8 if start.weights and not start.is_small else 16
     if machine.gpu > 30:
@@ -236,7 +247,7 @@ def _loading(decoded: float, training: int, machine: Machine, *, start: Start) -
     if start.probe:
         return [batch, Choice("data.num_workers", 0, "features are read from files")]
 
-    workers = Choice("data.num_workers", max(1, machine.cores - 1), "one per core")
+    workers = _workers(machine, clip)
     need = f"all together need {decoded:.1f} GB"
     if decoded > KEEP * machine.memory:
         keep = Choice("data.keep_gb", 0.0, f"videos are decoded anew every epoch, too large for the memory: {need}")
@@ -336,6 +347,8 @@ def main_lines(choices: Sequence[Choice]) -> list[str]:
         if key not in choice_of:
             continue
         choice = choice_of[key]
+        if key == "data.num_workers" and "GB" not in choice.reason:  # said of large pictures only
+            continue
         is_plain = isinstance(choice.value, int | str) and choice.value != STILLS
         lines.append(f"{words}: {choice.value}, {choice.reason}" if is_plain else f"{words}: {choice.reason}")
     return lines

@@ -1,5 +1,6 @@
 """Splits of videos into training, validation and test, which keep groups whole."""
 
+import logging
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,10 @@ from sklearn.model_selection import StratifiedGroupKFold
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import OwnVideo, labels_of, rare_labels, splits_of
 from lit_video.own_videos.groups import LEAST
+from lit_video.utils.columns import FOLD_NAME
 from lit_video.utils.text import natural
+
+_logger = logging.getLogger(__name__)
 
 Indices = NDArray[np.intp]  # indices of videos
 
@@ -22,18 +26,27 @@ PARTS_OF_FEW = 3
 FEW_FOR_FOLDS = 300  # with fewer videos finetune cross-validates
 FEW_TO_TRAIN = FEW_FOR_FOLDS * (PARTS - 1) // PARTS  # with fewer training videos all train, as in a fold
 ONE_GROUP = "all that train are one group, so none choose between checkpoints, and the last one is tested"
-FOLD = "fold"  # beginning of a fold's name, before its number
 TRIES = 50
+GROUPS_TRIED = 12_000  # groups that are divided in all tries together, at 4,000 a second; more are tried once
+MISSING = 10.0  # unevenness of a part without a class, or with all of it
+ROUNDING = 1e-9
 EVEN_ENOUGH = 0.02  # unevenness per part and class that ends the search for an even division, see _unevenness
 
 
 def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
     """Return the videos with their test fold (``fold1``, ...) as split, and a description; keep groups whole."""
+    own_folds = fold_names(splits_of(videos))
+    if own_folds:
+        counts = Counter(splits_of(videos))
+        how = f"Cross-validation by the {len(own_folds)} folds of the table, of "
+        how += f"{', '.join(str(counts[name]) for name in own_folds)} videos; "
+        return [*videos], how + "each is tested by a model trained on the others, and the model to keep on all."
+
     parts = _parts(videos, groups, PARTS, among=np.arange(len(videos)))
     divided = [*videos]
     for number, part in enumerate(parts, 1):
         for index in part:
-            divided[index] = replace(videos[index], split=f"{FOLD}{number}")
+            divided[index] = replace(videos[index], split=f"{FOLD_NAME}{number}")
 
     sizes = [str(len(part)) for part in parts]
     how = f"Few videos, so {len(sizes)}-fold cross-validation: groups of {', '.join(sizes)}; "
@@ -43,7 +56,7 @@ def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[lis
 
 def fold_names(splits: Iterable[str | None]) -> list[str]:
     """Return the folds among the splits of videos, sorted."""
-    return sorted({split for split in splits if split and split.startswith(FOLD)})
+    return sorted({split for split in splits if split and split.startswith(FOLD_NAME)}, key=natural)
 
 
 def held_out(videos: Sequence[OwnVideo]) -> set[str]:
@@ -142,18 +155,44 @@ def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, most: int, 
         raise UserError("all videos are one group, recorded together or copies, and cannot be divided; add others")
     number = max(2, min(most, len({*own_groups}), largest_class))
 
+    numbers = _numbered(labels)
+    if len({*own_groups}) == len(among):
+        dealt = _dealt(numbers, number)
+        uneven = [_unevenness(numbers, part, number) for part in dealt]
+        return [among[dealt[index]] for index in np.argsort(uneven, kind="stable")]
+
+    divided = _divided
+    if len({*own_groups}) > GROUPS_TRIED // TRIES:
+        divided = _divided_large
     best: list[Indices] = []
     least = np.inf
-    for seed in range(TRIES):
-        parts = _divided(labels, own_groups, number, seed=seed)
-        uneven = [_unevenness(labels, part, number) for part in parts]
+    bound = _least_unevenness(numbers, number)
+    tries = max(1, min(TRIES, GROUPS_TRIED // len({*own_groups})))
+    if len({*own_groups}) > GROUPS_TRIED:
+        _logger.info(f"Dividing {len(among):,} videos of {len({*own_groups}):,} groups, for up to a minute ...")
+    for seed in range(tries):
+        parts = divided(labels, own_groups, number, seed=seed)
+        uneven = [_unevenness(numbers, part, number) for part in parts]
         total = sum(sorted(uneven))
         if total < least:
             best = [among[parts[index]] for index in np.argsort(uneven, kind="stable")]
             least = total
-        if least <= EVEN_ENOUGH * number * len({*labels}):
+        if least <= max(EVEN_ENOUGH * number * len({*labels}), bound):
             break
     return best
+
+
+def _numbered(labels: NDArray[np.str_]) -> Indices:
+    """Return each label's number, in the order in which labels come first."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+def _dealt(labels: Indices, parts: int) -> list[Indices]:
+    """Deal videos to parts at random, class by class in turn, so that a class's parts differ by one video at most."""
+    shuffled = np.random.default_rng(0).permutation(len(labels))
+    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    return [by_class[part::parts] for part in range(parts)]
 
 
 def _divided(labels: NDArray[np.str_], groups: NDArray[np.str_], parts: int, *, seed: int) -> list[Indices]:
@@ -164,13 +203,56 @@ def _divided(labels: NDArray[np.str_], groups: NDArray[np.str_], parts: int, *, 
         return [part for _, part in division.split(labels, labels, groups)]
 
 
-def _unevenness(labels: NDArray[np.str_], part: Indices, parts: int) -> float:
+def _divided_large(labels: NDArray[np.str_], groups: NDArray[np.str_], parts: int, *, seed: int) -> list[Indices]:
+    """Divide videos likewise; those that are groups of their own come last, each where its class is missing most."""
+    _, inverse, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    joined = np.flatnonzero(sizes[inverse] > 1)
+    if len({*groups[joined]}) < parts:
+        joined = np.arange(0)
+    divided: list[list[int]] = [[] for _ in range(parts)]
+    if len(joined):
+        of_joined = _divided(labels[joined], groups[joined], parts, seed=seed)
+        divided = [joined[part].tolist() for part in of_joined]
+
+    numbers = _numbered(labels)
+    counts = np.zeros((parts, numbers.max() + 1), int)
+    for part, videos in enumerate(divided):
+        np.add.at(counts[part], numbers[videos], 1)
+    totals = counts.sum(axis=1)
+    others = np.setdiff1d(np.arange(len(labels)), joined)
+    of_group: dict[str, int] = {}  # part of a group of several videos that were too few to be divided first
+    for video in np.random.default_rng(seed).permutation(others).tolist():
+        label = numbers[video]
+        lacks_most = int((counts[:, label] * len(labels) + totals).argmin())
+        part = of_group.setdefault(str(groups[video]), lacks_most)
+        counts[part, label] += 1
+        totals[part] += 1
+        divided[part].append(video)
+    return [np.array(sorted(videos), np.intp) for videos in divided]
+
+
+def _unevenness(labels: Indices, part: Indices, parts: int) -> float:
     """Return how uneven one of ``parts`` parts is, by class: the sum of |share of the class - 1 / parts|.
 
-    A class that is missing in the part, or is in this part alone, counts as 10.
+    A class that is missing in the part, or is in this part alone, counts as 10. ``labels``: see :func:`_numbered`.
     """
-    counts = Counter(labels.tolist())
-    counts_of_part = Counter(labels[part].tolist())
-    shares = np.array([counts_of_part[name] / count for name, count in counts.items()])
-    off = np.where(np.isin(shares, (0.0, 1.0)), 10.0, abs(shares - 1 / parts))
-    return float(sum(off.tolist()))
+    counts = np.bincount(labels)
+    shares = np.bincount(labels[part], minlength=len(counts)) / counts
+    return float(sum(_off(shares, parts).tolist()))
+
+
+def _off(shares: NDArray[np.float64], parts: int) -> NDArray[np.float64]:
+    """Return how far each class's share is from an equal one, see :func:`_unevenness`."""
+    return np.where(np.isin(shares, (0.0, 1.0)), MISSING, abs(shares - 1 / parts))
+
+
+def _least_unevenness(labels: Indices, parts: int) -> float:
+    """Return the least sum of the unevenness of all parts that the sizes of the classes allow, without groups."""
+    counts = np.bincount(labels)
+    larger = counts % parts
+    least = 0.0
+    for extra in (0, 1):
+        number_of_parts = larger if extra else parts - larger
+        shares = (counts // parts + extra) / counts
+        least += float((number_of_parts * _off(shares, parts)).sum())
+    return least + ROUNDING

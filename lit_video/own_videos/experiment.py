@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.own_videos.finding import OwnVideo, OwnVideos, find_own_videos, labels_of, splits_of
+from lit_video.own_videos.finding import OwnVideos, find_own_videos, splits_of
+from lit_video.own_videos.listed import ColumnsAsked
+from lit_video.own_videos.listing import DRAW, write_videos
 from lit_video.tables.reading import folder_name
 from lit_video.tables.table import OWN_SCALE
 from lit_video.utils.annotations import read_annotations
-from lit_video.utils.files import write_atomically, write_table
+from lit_video.utils.files import write_atomically
 from lit_video.utils.text import plural
 from lit_video.utils.yaml_files import read_yaml
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from lit_video.own_videos.plan import Plan
 
 VIDEOS_ENDING = "_videos.csv"  # ending of the table of videos, after the experiment's name
-DRAW = "group"  # column of this table that names the draw of each video
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Asked:
 
     minutes: float | None = None  # minutes of training
     group: str | None = None  # column that names groups, or none
+    split: str | None = None  # column that names the splits, or none
+    mirror: str | None = None  # yes or no: mirror half of the training clips
     weights: str | None = None  # weights to start from
     frozen: str | None = None  # yes or no: freeze the backbone
     scheme: str | None = None  # the scheme of a model from scratch
@@ -43,12 +46,22 @@ class Asked:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
+    def columns(self) -> ColumnsAsked:
+        """Columns of a table that the user names."""
+        return ColumnsAsked(self.group, self.split)
+
+    @property
     def flags(self) -> list[str]:
         """Flags of the command line that ask for the same."""
         words = []
         for name, value in self.values.items():
             words += [f"--{name}", f"{value:g}" if isinstance(value, float) else value]
         return words
+
+
+def yes_or_no(choice: bool | None) -> str | None:
+    """Return a choice as a flag's word; ``None`` leaves it to the plan."""
+    return None if choice is None else ("yes" if choice else "no")
 
 
 def experiment_file(place: Path, output: Path | None, ending: str = "") -> Path:
@@ -77,25 +90,30 @@ def refuse_other_plan(file: Path, place: Path, asked: Asked) -> str:
     data = content.get("data", {}).get("init_args", {})
     news = ""
     if {"root", "train"} <= data.keys():
-        news = _refuse_other_videos(file, data, find_own_videos(place))
+        news = _refuse_other_videos(file, data, find_own_videos(place, planned_columns(table.get("plan", {}))))
     _refuse_other_wishes(file, table.get("plan", {}), asked)
     return news
+
+
+def planned_columns(planned: Mapping[str, Any]) -> ColumnsAsked:
+    """Return the columns that the user named when a plan was made."""
+    return ColumnsAsked(planned.get("group"), planned.get("split"))
 
 
 def _refuse_other_videos(file: Path, data: Mapping[str, Any], present: OwnVideos) -> str:
     """Refuse if a planned video is gone or has another label; return a line about videos that were added later."""
     root = present.root.resolve()
-    labels = {str(root / video.path): video.label.strip() for video in present.videos}
+    labels = {(str(root / video.path), video.start, video.end): video.label for video in present.videos}
     for row in read_annotations("--output", Path(data["train"]), ("path", "label"), files="path"):
         path = str(Path(data["root"], row.text("path")))
         was = row.text("label")
-        now = labels.pop(path, "gone")
+        now = labels.pop((path, *row.segment("start", "end")), "gone")
         if now != was:
             what = f"{path}: was {was} when {file} was planned, is {now} now"
             raise UserError(f"{what}; delete {file} and {file.with_name('runs')}, or give another --output")
 
     planned = _looked_at(file)
-    new = [path for path in labels if os.path.relpath(path, root) not in planned]
+    new = [path for path, _, _ in labels if os.path.relpath(path, root) not in planned]
     if not new:
         return ""
     how = "to train on them too, give another --output"
@@ -130,26 +148,13 @@ def write_experiment(plan: "Plan", file: Path, asked: Asked, *, command: Sequenc
         The path of the table of videos.
     """
     videos = file.with_name(file.stem + VIDEOS_ENDING)
-    columns = _write_videos(videos, plan.videos, plan.draw_names)
+    columns = write_videos(videos, plan.videos, plan.draw_names)
     comment = indent("\n".join(_reasons(plan, file, command)) + "\n", "# ", lambda line: True).replace("# \n", "#\n")
     readable = comment.encode("utf-8", "backslashreplace").decode()  # a file name need not be UTF-8
     content = _content(plan, videos, columns)
     content["table"]["plan"] = asked.values
     write_atomically(file, readable + yaml.safe_dump(content, sort_keys=False, width=120))
     return videos
-
-
-def _write_videos(file: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | None) -> list[str]:
-    """Write the table of videos with their splits and, if known, their draws; return its columns."""
-    columns: dict[str, Sequence[str | None]] = {
-        "path": [video.path for video in videos],
-        "label": labels_of(videos),
-        "split": splits_of(videos),
-    }
-    if draws:
-        columns[DRAW] = draws
-    write_table(file, [[*columns], *zip(*columns.values(), strict=True)])
-    return [*columns]
 
 
 def _reasons(plan: "Plan", file: Path, command: Sequence[str]) -> list[str]:
@@ -178,6 +183,7 @@ def _content(plan: "Plan", videos: Path, columns: Collection[str]) -> dict[str, 
         "root": str(plan.root.resolve()),
         "train": str(videos.resolve()),
         "columns": list(columns),
+        "label_separator": "",  # one label, of any characters
         "split_column": "split",
         "train_values": dividing.fold_names(splits) or ["train"],
         "val_values": ["val"] if "val" in splits else [],

@@ -1,37 +1,27 @@
-"""Groups of videos that were recorded together, known by a table's column, by file names and by equal content."""
+"""Groups of videos that were recorded together, by a table's column, file names, equal content and one file's parts."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from lit_video.errors import UserError
+from lit_video.own_videos.file_names import TIME, recording_parts
 from lit_video.own_videos.finding import OwnVideo, labels_of, rare_labels, splits_of
+from lit_video.utils.columns import group_columns, same_names
 from lit_video.utils.text import plural
 
-# columns of a table that may name groups, in the order in which they are tried
-COLUMNS = ("group", "recording", "source", "session", "scene", "subject", "speaker", "person", "participant", "actor")
 # file names of published data sets, and of cameras that split a recording; the group in parentheses names the recording
 FORMS = {
     "UCF101": r"v_.+_(g\d{2})_c\d{2}",
     "KTH": r"(person\d{2})_.+_d\d.*",
     "NTU RGB+D": r"S\d{3}C\d{3}(P\d{3})R\d{3}A\d{3}.*",
     "Kinetics": r"(.{11})_\d{6}_\d{6}",
+    "RAVDESS": r"\d{2}(?:-\d{2}){5}-(\d{2})",
+    "HMDB51": r"(.+)_LABEL_[hulf]_(?:cm|nm)_np\d_(?:fr|ba|le|ri)_(?:bad|med|goo)_\d+",
     "a GoPro's chapters": r"(?:G[HXPL]\d{2}|GOPR)(\d{4})",
 }
-_WORDS = "person|subject|subj|actor|speaker|participant|session|scene|rec|g|s|p"
-_MARKED = re.compile(rf"(?:^|(?<=[_\-. ]))(?:{_WORDS})\d{{1,4}}(?![^_\-. ])", re.I)
-_COUNTED = "clip|part|seg|segment|shot|take|c|v"
-_COUNTER = re.compile(rf"(?:^|[_\-. ]+)(?:{_COUNTED}|{_WORDS})?[_\-. ]*(?:\d+|\(\d+\))$", re.I)
-_DATE = r"(?<!\d)(20\d\d)[-_.]?([01]\d)[-_.]?([0-3]\d)"
-_CLOCK = r"([0-2]\d|(?<!\d)\d(?=[-_.:h]))[-_.:h]?([0-5]\d)[-_.:m]?([0-5]\d)(?:[-_.\s]?([ap])\.?m\b)?"
-_TIME = re.compile(_DATE + r"(?:[-_. T,]| at )*" + _CLOCK, re.I)
-# words that phones, cameras and messengers put before a counter or a date
-_CAMERA = re.compile(
-    r"(?:img|e|vid|pxl|mvi|mov|mah|dsc[nf]?|gopr|g[hpxs]?|dji|sam|p|c|wa|whatsapp|signal|telegram|video|movie|clip|file"
-    r"|screen|recording|record|capture|rec|untitled|trim|copy|edit|at|lv|tl|hdr|final)?\d*",
-    re.I,
-)
 RECORDING_GAP = 5 * 60  # seconds between the times in two file names from which on they are of different groups
 # a class needs at least 3 videos and 3 groups: for training, validation and test
 LEAST = 3
@@ -74,12 +64,14 @@ def find_groups(videos: Sequence[OwnVideo], column: str | None = None, least: in
         if not all(sign.names):
             continue
         poor_class = _class_with_few_groups(videos, sign.names, least)
-        if poor_class is None and len(set(sign.names)) < len(videos):
+        if poor_class is None and (len(set(sign.names)) < len(videos) or sign.is_last):
             return _whole(sign, warning)
         if poor_class is not None and sign.is_likely and not warning:
             warning = _not_together(f"class {poor_class!r} has fewer than {least} groups {sign.how}")
             if len(set(sign.names)) > 1:
                 too_large = sign.names
+        if sign.is_last:
+            break
     if warning:
         return Groups(None, warning, too_large)
     return Groups(None, UNKNOWN)
@@ -87,7 +79,8 @@ def find_groups(videos: Sequence[OwnVideo], column: str | None = None, least: in
 
 def _groups_of_column(videos: Sequence[OwnVideo], column: str, least: int) -> Groups:
     """Group the videos by a column that the user names; refuse one that is missing or too coarse."""
-    sign = GroupSign(_cells(videos, column), f"by the column {column}")
+    name = next((name for name in videos[0].columns if name.casefold() == column.casefold()), column)
+    sign = GroupSign(_cells(videos, name), f"by the column {name}")
     if not all(sign.names):
         columns = ", ".join(videos[0].columns) or "there is no table"
         raise UserError(f"--group {column}: no such column, or an empty cell in it; columns: {columns}")
@@ -169,6 +162,32 @@ def with_copies(groups: Groups, contents: Sequence[str]) -> Groups:
     return groups._replace(names=names, reason=groups.reason + line, draws=draws)
 
 
+def with_segments(groups: Groups, videos: Sequence[OwnVideo], least: int) -> Groups:
+    """Join the groups of segments of one video, which were recorded together, if every class then has enough groups."""
+    number_of = Counter(video.path for video in videos)
+    files = [video.path if number_of[video.path] > 1 else "" for video in videos]
+    if not any(files):
+        return groups
+
+    names = _joined_by_content(groups.names, files)
+    draws = names if groups.draws is None else _joined_by_content(groups.draws, files)
+    poor_class = _class_with_few_groups(videos, names, least)
+    if poor_class is None:
+        return groups._replace(names=names, reason=f"{groups.reason} Segments of one video stay together.", draws=draws)
+    warning = _not_together(f"class {poor_class!r} has segments of fewer than {least} videos")
+    return groups._replace(reason=f"{warning}{groups.reason}", draws=draws)
+
+
+def refuse_segments_of_learned_videos(videos: Sequence[OwnVideo]) -> None:
+    """Refuse given splits of which one tests segments of videos that train too, next to those that were learned."""
+    trained = {video.path for video in videos if video.split == "train"}
+    tested = [video for video in videos if video.split in ("val", "test") and video.path in trained]
+    if tested:
+        count = f"{plural(len(tested), 'segment')} of {tested[0].split} are parts of videos that train too"
+        advice = "keep each video in one split, or ask for it by --group none"
+        raise UserError(f"{count} ({tested[0].name}): the test would be of recordings that were learned; {advice}")
+
+
 def explanation(groups: Groups, videos: Sequence[OwnVideo]) -> str:
     """Return the reason of groups after the videos were divided: given splits may mix what is to be kept together."""
     if groups.names is None:
@@ -210,48 +229,40 @@ class GroupSign(NamedTuple):
     how: str
     is_guess: bool = False
     is_likely: bool = True  # sure enough for a warning if the groups are too few to be kept together
+    is_last: bool = False  # names of this form tell nothing else, whatever the number of groups
 
 
 def _signs(videos: Sequence[OwnVideo]) -> Iterator[GroupSign]:
     """Yield signs of videos that were recorded together, most certain first."""
-    for column in COLUMNS:
+    for column in group_columns(videos[0].columns):
         yield GroupSign(_cells(videos, column), f"by the column {column}")
 
     labels = labels_of(videos)
     stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
     if len({*stems}) == len(stems):  # equal names mean that numbers begin again in every folder
         for form, pattern in FORMS.items():
-            matches = [re.fullmatch(pattern, stem) for stem in stems]
-            names = [match[1] if match else "" for match in matches]
-            yield GroupSign(names, f"by the form of their file names ({form})")
-
-    marked = _marked(stems, labels)
-    part = f"a guess by a part of their file names such as {min(marked, default='')}"
-    yield GroupSign(marked, part, is_guess=True, is_likely=False)
+            names = [_of_form(pattern, stem, label) for stem, label in zip(stems, labels, strict=True)]
+            if all(names):
+                yield GroupSign(names, f"by the form of their file names ({form})", is_last=True)
 
     times = f"a guess by the times in their file names (less than {RECORDING_GAP // 60} minutes apart)"
-    yield GroupSign(_by_time(stems), times, is_guess=True)
+    of_times = GroupSign(_by_time(stems), times, is_guess=True)
+    parts = recording_parts(stems, labels)
+    if not parts.by_word:
+        yield of_times
+    part = f"a guess by a part of their file names such as {min(parts.names, default='')}"
+    yield GroupSign(parts.names, part, is_guess=True, is_likely=False, is_last=True)
 
-    starts = [_start(stem, label) for stem, label in zip(stems, labels, strict=True)]
-    yield GroupSign(starts, "a guess by the start of their file names", is_guess=True, is_likely=False)
 
-
-def _marked(stems: Sequence[str], labels: Sequence[str]) -> list[str]:
-    """Return the part of each file name that may name the recording, such as s01; empty texts if the rest does.
-
-    In ``ID_s10_e20`` the marked part is a time, in ``ID_p2`` a part of a video: there the rest differs more often than
-    the marked part, so the rest names the recording.
-    """
-    marked = ["_".join(_MARKED.findall(stem)) for stem in stems]
-    rests = {_start(_MARKED.sub("", stem), label) for stem, label in zip(stems, labels, strict=True)}
-    if len(rests) > len({*marked}):
-        return [""] * len(stems)
-    return marked
+def _of_form(pattern: str, stem: str, label: str) -> str:
+    """Return the group in a file's name of a known form, in which LABEL is the label; empty for another form."""
+    match = re.fullmatch(pattern.replace("LABEL", re.escape(label.replace(" ", "_"))), stem)
+    return match[1] if match else ""
 
 
 def _cells(videos: Sequence[OwnVideo], column: str) -> list[str]:
     """Return each video's cell in a column; empty without one."""
-    return [video.columns.get(column, "") for video in videos]
+    return same_names([video.columns.get(column, "") for video in videos])
 
 
 def _by_time(stems: Sequence[str]) -> list[str]:
@@ -270,7 +281,7 @@ def _by_time(stems: Sequence[str]) -> list[str]:
 
 def _time(stem: str) -> datetime | None:
     """Return the time in a file's name; ``None`` without one, or with an impossible one such as month 13."""
-    match = _TIME.search(stem)
+    match = TIME.search(stem)
     if not match:
         return None
 
@@ -283,15 +294,3 @@ def _time(stem: str) -> datetime | None:
     if half_of_day:
         time = time.replace(hour=time.hour % 12 + 12 * (half_of_day in "pP"))
     return time
-
-
-def _start(stem: str, label: str) -> str:
-    """Return the start of a file's name, without label, date and counter; empty if only words of cameras are left."""
-    words = re.split(r"[_\-. ]+", re.sub(_DATE, "", stem))
-    own_words = [word for word in words if word and word.lower() != label.lower()]
-    start = _COUNTER.sub("", "_".join(own_words))
-
-    only_cameras = all(_CAMERA.fullmatch(word) for word in start.split("_"))
-    if only_cameras and not start[:1].isdigit():
-        return ""
-    return start

@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,10 +20,11 @@ from lit_video.own_videos.budget import GRADIENT_CLIP
 from lit_video.own_videos.choices import STILLS, Choice, nested
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, splits_of
 from lit_video.own_videos.limits import limits
+from lit_video.own_videos.listing import write_videos
 from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.sizing import Chosen, Workload, choose_settings
 from lit_video.own_videos.starts import SCRATCH, Start
-from lit_video.utils.files import write_table
+from lit_video.utils.files import is_video
 from lit_video.utils.text import case_twins, counted, plural, printable
 from lit_video.video.content import copies
 from lit_video.video.decoding import decode
@@ -32,6 +33,7 @@ _logger = logging.getLogger(__name__)
 
 UNREADABLE_NAMED = 5  # most unreadable videos that are named
 KINDS_NAMED = 10  # most kinds of unused files that are named
+BEHIND = 1.2  # share of a video's length behind which most segments do not end, if they are in seconds
 SEEN = 50  # approximate number of videos that give the mean and deviation of pixels
 ALL = "all"  # the row that trains on all folds
 DRAWN = {STILLS: "drawn pictures"}  # weights -> name in a title
@@ -49,6 +51,7 @@ class PlanOptions:
     minutes: float | None = None  # minutes of training per run; None for the machine's default
     group: str | None = None  # column that names groups; "none" for no groups; None to look for groups
     folds: bool = False  # True to cross-validate if there are few videos
+    mirror: str | None = None  # "yes" to mirror half of the training clips, or "no"; None to decide by the classes
     frozen: str | None = None  # "yes" to freeze the backbone of ``start``, or "no"; None for the machine's default
 
 
@@ -65,7 +68,15 @@ class Inspected:
     @property
     def facts(self) -> list[VideoInfo]:
         """Facts of the videos, in their order."""
-        return [self.manifest[video.path] for video in self.videos]
+        return [_facts_of(video, self.manifest[video.path]) for video in self.videos]
+
+
+def _facts_of(video: OwnVideo, file: VideoInfo) -> VideoInfo:
+    """Return the facts of a video or of a segment, from those of its file."""
+    if not video.is_part or not file.seconds:
+        return file
+    seconds = min(file.seconds if video.end is None else video.end, file.seconds) - (video.start or 0.0)
+    return replace(file, seconds=seconds, frames=max(1, round(seconds * (file.fps or 0.0))))
 
 
 @dataclass(frozen=True)
@@ -155,10 +166,19 @@ def _found(own: OwnVideos, place: Path) -> list[str]:
     notes = [f"{len(own.videos)} videos of {len(own.class_names)} classes in {place} ({own.where})"]
     if twins := case_twins(own.class_names):
         notes.append(printable(twins))
+    notes += [printable(note) for note in own.notes]
     kinds = counted(dict(sorted(own.unused.items())))
     if len(kinds) > KINDS_NAMED:
         kinds[KINDS_NAMED:] = [f"{len(kinds) - KINDS_NAMED} other kinds of files"]
-    return [*notes, f"not used: {', '.join(kinds)}"] if kinds else notes
+    if kinds:
+        deeper = "; videos are read as DIR/CLASS/VIDEO, others by a table" if any(map(_is_of_video, own.unused)) else ""
+        notes.append(f"not used: {', '.join(kinds)}{deeper}")
+    return notes
+
+
+def _is_of_video(kind: str) -> bool:
+    """Return whether a kind of unused files is one of videos, by its ending."""
+    return is_video(f"a{kind.partition(' ')[0]}")
 
 
 def _indented(chosen: Chosen) -> list[str]:
@@ -179,13 +199,16 @@ def inspect(own: OwnVideos, manifest: Path) -> Inspected:
 
 def _readable(own: OwnVideos, facts: Mapping[str, VideoInfo]) -> tuple[list[OwnVideo], list[str]]:
     """Return the readable videos, and lines on the others."""
+    _refuse_other_units(own, facts)
     good, broken = list[OwnVideo](), list[str]()
     for video in own.videos:
         row = facts[video.path]
-        if row.status == "ok":
-            good.append(video)
-        else:
+        if row.status != "ok":
             broken.append(f"{video.path}: cannot be read ({row.reason})")
+        elif row.seconds and (video.start or 0.0) >= row.seconds:
+            broken.append(f"{video.name}: begins behind the video's end, at {row.seconds:g} s")
+        else:
+            good.append(video)
     if not good:
         raise UserError(f"{own.root}: none of its {len(own.videos)} videos can be read ({broken[0]})")
 
@@ -193,6 +216,21 @@ def _readable(own: OwnVideos, facts: Mapping[str, VideoInfo]) -> tuple[list[OwnV
     if len(broken) > UNREADABLE_NAMED:
         lines.append(f"left out: {len(broken) - UNREADABLE_NAMED} more, see {MANIFEST}")
     return good, lines
+
+
+def _refuse_other_units(own: OwnVideos, facts: Mapping[str, VideoInfo]) -> None:
+    """Refuse segments of which most end far behind their videos' ends, because they are counted in something else."""
+    parts = [video for video in own.videos if video.is_part and facts[video.path].seconds]
+    behind: list[OwnVideo] = []
+    for video in parts:
+        last = max(video.start or 0.0, video.end or 0.0)
+        if last > BEHIND * float(facts[video.path].seconds or 0.0):
+            behind.append(video)
+    if 2 * len(behind) > len(parts):
+        first = behind[0]
+        count = f"{len(behind)} of {len(parts)} segments end behind their videos' ends"
+        example = f"{first.name} lasts {facts[first.path].seconds:g} s"
+        raise UserError(f"{count} ({example}); are they in frames or milliseconds? write start and end in seconds")
 
 
 def _with_gaps(videos: Sequence[OwnVideo], facts: Mapping[str, VideoInfo]) -> list[str]:
@@ -208,10 +246,15 @@ def divide(inspected: Inspected, *, group: str | None, folds: bool) -> Division:
     """Divide the videos into splits, or few videos into folds; keep groups and copies together.
 
     Raises:
-        UserError: there is no such column, or equal files are in two classes or two given splits.
+        UserError: there is no such column, equal files are in two classes or two given splits, or segments are
+            tested whose videos train.
     """
     videos = inspected.videos
-    is_folded = folds and len(videos) < dividing.FEW_FOR_FOLDS and not dividing.held_out(videos)
+    own_folds = dividing.fold_names(splits_of(videos))
+    if own_folds and not folds:
+        advice = "give --split none to divide at random, or write train and test into its cells"
+        raise UserError(f"the table has {len(own_folds)} folds, which only finetune tests; {advice}")
+    is_folded = folds and (bool(own_folds) or (len(videos) < dividing.FEW_FOR_FOLDS and not dividing.held_out(videos)))
     least = groups.LEAST_OF_FOLDS if is_folded else groups.LEAST
     split = dividing.folds if is_folded else dividing.assign_splits
 
@@ -219,7 +262,12 @@ def divide(inspected: Inspected, *, group: str | None, folds: bool) -> Division:
     contents = [same.get(str(inspected.root / video.path), "") for video in videos]
     groups.refuse_equal_files(videos, contents)
 
+    if group != "none":
+        groups.refuse_segments_of_learned_videos(videos)
+
     recorded = groups.with_copies(groups.find_groups(videos, group, least), contents)
+    if group != "none":
+        recorded = groups.with_segments(recorded, videos, least)
     divided, how = split(videos, recorded.names)
     notes = [how, groups.explanation(recorded, divided), *limits(divided, recorded.draws)]
     return Division(divided, recorded.draws, is_folded, notes)
@@ -237,6 +285,7 @@ def _task(inspected: Inspected, divided: Division, options: PlanOptions) -> Work
         rows=options.schemes,
         minutes=options.minutes,
         frozen=options.frozen,
+        mirror=options.mirror,
         features=options.folder.resolve() / "features",
         rehearse=partial(_rehearsed, inspected.root.resolve(), divided, options),
     )
@@ -254,9 +303,9 @@ def _rehearsed(
     few = few_of_every_class(divided.videos, 2 * groups["data"]["batch_size"])
     with TemporaryDirectory() as folder:
         table = Path(folder) / "videos.csv"
-        write_table(table, [["path", "label"], *([video.path, video.label] for video in few)])
+        columns = write_videos(table, few)
         trainer = {"accelerator": "auto", "devices": 1, "gradient_clip_val": GRADIENT_CLIP}
-        data = {"root": str(root), "train": str(table), "columns": ["path", "label"]}
+        data = {"root": str(root), "train": str(table), "columns": columns, "label_separator": ""}
         settings = {
             "trainer": {**trainer, **groups["trainer"]},
             "data": {"class_path": "VideoCSV", "init_args": {**data, **groups["data"]}},
@@ -270,13 +319,13 @@ def few_of_every_class(videos: Sequence[OwnVideo], count: int) -> list[OwnVideo]
     """Return at most ``count`` videos: the first of each class, then some at equal distances."""
     first_of_class = {video.label: video for video in reversed(videos)}
     spread = [videos[number * len(videos) // count] for number in range(count)]
-    by_path = {video.path: video for video in (*first_of_class.values(), *spread, *videos)}
-    return [*by_path.values()][:count]
+    by_name = {video.name: video for video in (*first_of_class.values(), *spread, *videos)}
+    return [*by_name.values()][:count]
 
 
 def _pixels(root: Path, videos: Sequence[OwnVideo]) -> tuple[float, float] | None:
     """Return mean and deviation of pixels in the training videos' first frames; ``None`` without training videos."""
-    paths = [root / video.path for video in videos if video.split == "train"]
+    paths = [root / path for path in dict.fromkeys(video.path for video in videos if video.split == "train")]
     if not paths:
         return None
     pixels = np.concatenate([decode(path, [0]).ravel() / 255 for path in paths[:: max(1, len(paths) // SEEN)]])

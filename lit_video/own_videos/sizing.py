@@ -25,6 +25,7 @@ from lit_video.own_videos.budget import (
     too_short,
 )
 from lit_video.own_videos.choices import Choice, Machine, measured, nested
+from lit_video.own_videos.mirroring import mirroring
 from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.starts import SCRATCH, Start
 from lit_video.utils.text import plural
@@ -49,6 +50,7 @@ class Workload:
     rows: TableRows  # schemes to compare; empty for the single row that belongs to the starting weights
     minutes: float | None
     frozen: str | None  # yes or no: freeze the backbone; None for the machine's default
+    mirror: str | None  # yes or no: mirror training clips; None to decide by the classes
     features: Path  # folder of the features of a frozen backbone
     # trains a row with settings by group (trainer, data, model) on some of the videos, with so many runs at once
     rehearse: Callable[[Mapping[str, Any], Mapping[str, Any], int], Pace]
@@ -124,7 +126,7 @@ class _Choosing:
             task.facts,
             decoded=task.decoded,
             pixels=task.pixels,
-            classes=task.classes,
+            mirroring=mirroring(task.classes, task.mirror),
             training=task.training,
             machine=self.machine,
             start=self.start,

@@ -7,7 +7,9 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,7 @@ from lit_video.utils.text import did_you_mean
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 _QUOTED = re.compile('"[^"]*"')
 _CLOCK = re.compile(r"(\d+:)?\d+:\d+(\.\d+)?")
-_LIKE_TIMES = re.compile(
-    r"(?:\b|_|t)(starts?|begin|ends?|stop|onset|offset|from|to)(?:\b|_|time|frame|sec|ms)|\bt_?([01]|min|max)\b|timestamp",
-    re.I,
-)
+MOST_OF_LINE = 10_000  # bytes of a line that are looked at before a file is known to be a table
 SEPARATORS = "|;"  # marks between several labels of a video, which no class name may have
 
 
@@ -96,7 +95,7 @@ def read_text(key: str, path: Path, errors: str = "strict") -> str:
     if path.exists() and not path.is_file():
         raise UserError(f"{key}: {path} is no plain file")
     try:
-        return path.read_text(encoding="utf-8-sig", errors=errors)
+        return path.read_bytes().decode("utf-8-sig", errors)  # not as text, because a file's name may hold "\r"
     except UnicodeDecodeError as error:
         raise UserError(f"{key}: {path} is no UTF-8 text at byte {error.start}; save it as UTF-8") from None
     except OSError as error:
@@ -196,11 +195,6 @@ def spelled(names: Iterable[str], expected: Iterable[str]) -> list[str]:
     return [spelling.get(name.casefold(), name) for name in names]
 
 
-def like_times(names: Iterable[str]) -> list[str]:
-    """Return the names of columns that look like times."""
-    return [name for name in names if _LIKE_TIMES.search(name)]
-
-
 def refuse_repeats(
     rows: Iterable[AnnotationRow], column: str, identity: Callable[[AnnotationRow], object] | None = None
 ) -> None:
@@ -237,19 +231,37 @@ def numbered(
     return exactly(count, [row.text(name) for row in ordered], path)
 
 
+def first_rows(path: Path, most: int) -> list[list[str]]:
+    """Return the cells of a table's first lines, at most ``most``; fewer from where it is no table."""
+    try:
+        with path.open("rb") as file:
+            lines = list(islice(file, most + 1))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    text = b"".join(line[:MOST_OF_LINE] for line in lines).decode("utf-8-sig", "surrogateescape")
+
+    rows: list[list[str]] = []
+    with suppress(csv.Error):
+        for cells in _reader(text, None):
+            rows.append([cell.strip() for cell in cells])
+    return [cells for cells in rows if any(cells)][:most]
+
+
+def _reader(text: str, delimiter: str | None) -> Any:
+    """Return a reader of a table's lines; the separator is the mark in most lines, as cells may hold the others."""
+    lines = re.split(r"\r\n|\r|\n", text.lstrip())
+    marks = sorted(set("\t,;").intersection(_QUOTED.sub("", lines[0]))) or [" "]
+    mark = delimiter or max(marks, key=lambda mark: sum(mark in line for line in lines))
+    return csv.reader(io.StringIO(text, newline=""), delimiter=mark, skipinitialspace=True, strict=True)
+
+
 def _lines(key: str, path: Path, delimiter: str | None, *, any_bytes: bool) -> list[tuple[int, list[str]]]:
     """Return line number and cells of every line that is not blank."""
     text = read_text(key, path, "surrogateescape" if any_bytes else "strict")
     if any_bytes and "\0" in text:  # UTF-16
         text = read_text(key, path)
 
-    first_line = text.lstrip().split("\n", 1)[0]
-    marks = sorted(set("\t,;").intersection(_QUOTED.sub("", first_line))) or [" "]
-    lines = text.split("\n")
-    # the separator is the mark in most lines, because cells may hold the other marks
-    mark = delimiter or max(marks, key=lambda mark: sum(mark in line for line in lines))
-
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, skipinitialspace=True, strict=True)
+    reader = _reader(text, delimiter)
     try:
         rows = [(reader.line_num, list(map(str.strip, cells))) for cells in reader]
     except csv.Error as error:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from errno import ELOOP
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, Literal, TypeVar
 from uuid import uuid4
 
 from lit_video.errors import UserError
@@ -22,9 +22,9 @@ TABLES = (".csv", ".tsv", ".txt")
 PICTURES = {".jpg", ".jpeg", ".png"}
 COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")  # endings of most videos
 # other endings that FFmpeg reads as video; raw frames (.yuv) carry no size and are excluded
-_RARE = """.3g2 .3gp .apng .asf .dav .dif .divx .dv .f4v .flv .gif .h261 .h263 .264 .h264 .265 .h265 .hevc .ismv .ivf
-.m1v .m2ts .m2v .mj2 .mjpeg .mjpg .mk3d .mpe .mpeg .mpg .mpv .mts .mxf .nut .obu .ogv .qt .rm .rmvb .tod .trp .ts .vc1
-.vob .wmv .wtv .y4m"""
+_RARE = """.3g2 .3gp .3gp2 .3gpp .amv .apng .asf .dav .dif .divx .dv .f4v .flv .gif .h261 .h263 .264 .h264 .265 .h265
+.hevc .ismv .ivf .m1v .m2p .m2t .m2ts .m2v .mj2 .mjpeg .mjpg .mk3d .mod .mp4v .mpe .mpeg .mpg .mpv .mts .mxf .nut .obu
+.ogv .qt .rm .rmvb .tod .trp .ts .vc1 .vob .wmv .wtv .y4m"""
 _VIDEOS = {*COMMON, *_RARE.split()}
 
 # folders that systems and network disks make (Windows, macOS, Linux, Synology, QNAP), in lower case
@@ -37,9 +37,9 @@ def is_video(name: str | Path) -> bool:
     return os.path.splitext(name)[1].lower() in _VIDEOS
 
 
-def is_picture(path: Path) -> bool:
+def is_picture(name: str | Path) -> bool:
     """Return whether a file is a picture by its ending."""
-    return path.suffix.lower() in PICTURES
+    return os.path.splitext(name)[1].lower() in PICTURES
 
 
 def write_atomically(path: Path, text: str, shared: bool = False) -> None:
@@ -114,8 +114,13 @@ def new_part(part: Path) -> BinaryIO:
 def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
     """Write a csv file atomically."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text, lineterminator="\n", quoting=_quoting(rows := [*rows])).writerows(rows)
     write_atomically(path, text.getvalue())
+
+
+def _quoting(rows: Iterable[Sequence[object]]) -> Literal[0, 1]:
+    """Quote every cell if one holds a carriage return, which the writer would leave as the end of a line."""
+    return csv.QUOTE_ALL if any("\r" in str(cell) for row in rows for cell in row) else csv.QUOTE_MINIMAL
 
 
 def read_whole(path: Path, read: Callable[[], Content], then: str) -> Content | None:
@@ -131,26 +136,61 @@ def read_whole(path: Path, read: Callable[[], Content], then: str) -> Content | 
         raise UserError(f"{path} is damaged ({reason}): {then}") from None
 
 
+def entries_of(folder: str | Path, hidden: bool = False) -> list[os.DirEntry[str]]:
+    """List a folder by name, without hidden entries and those of systems; an absent folder is empty.
+
+    Every place where a user's folder is listed calls this, so that no folder is taken for an empty one.
+
+    Raises:
+        UserError: the folder is there and cannot be listed: no permission, a stale handle, a fault of the disk.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            listed = [entry for entry in entries if hidden or is_visible(entry.name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        fault = f"{folder}: cannot be listed ({error.strerror})"
+        raise UserError(f"{fault}; make it readable, or move it elsewhere") from None
+    return sorted(listed, key=lambda entry: entry.name)
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder or a link to one; a circular link is none."""
+    try:
+        return entry.is_dir()
+    except OSError as error:
+        if error.errno == ELOOP:
+            return False
+        raise UserError(f"{entry.path}: cannot be read ({error.strerror})") from None
+
+
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield the visible files below a folder, sorted within each folder; follow links, but read no folder twice."""
+    """Yield the visible files below a folder, sorted within each folder; follow links, but read no folder twice.
+
+    Raises:
+        UserError: a folder cannot be listed, see :func:`entries_of`.
+    """
     seen: set[str] = set()
-    for place, folders, names in os.walk(folder, followlinks=True):
+    places = [str(folder)]
+    while places:
+        place = places.pop()
         real = os.path.realpath(place)
         if real in seen:  # a circular link
-            folders.clear()
             continue
         seen.add(real)
-        folders[:] = _visible(folders)
-        yield from map(Path(place).joinpath, _visible(names))
+        folders: list[str] = []
+        for entry in entries_of(place):
+            if is_folder(entry):
+                folders.append(entry.path)
+            else:
+                yield Path(entry.path)
+        places += reversed(folders)
 
 
 def is_visible(name: str) -> bool:
     """Return whether a file or folder is a user's, by its name: neither hidden nor made by a system."""
     return not name.startswith(".") and name.lower() not in _OF_SYSTEMS
-
-
-def _visible(names: list[str]) -> list[str]:
-    return sorted(filter(is_visible, names))
 
 
 def user_path(path: str | Path) -> Path:

@@ -4,8 +4,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from lit_video.errors import UserError
-from lit_video.utils.files import COMMON, is_video
+from lit_video.utils.files import COMMON, entries_of, is_video
 from lit_video.utils.text import composed
 
 _ENDINGS = sorted([*COMMON, *map(str.upper, COMMON)])
@@ -45,9 +44,4 @@ class Folders:
 
 def _names(folder: str | Path) -> set[str]:
     """Return the names of all files and folders in a folder; empty if it is absent."""
-    try:
-        return set(os.listdir(folder))
-    except FileNotFoundError:
-        return set()
-    except OSError as error:
-        raise UserError(f"data.root: {folder} cannot be read: {error.strerror}") from None
+    return {entry.name for entry in entries_of(folder or ".", hidden=True)}

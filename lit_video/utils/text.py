@@ -4,8 +4,10 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from unicodedata import normalize
+from functools import lru_cache
+from unicodedata import category, normalize
 
+JOINERS = "\u200c\u200d"  # between letters of Persian and Indian scripts, and between pictures
 STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -66,6 +68,28 @@ def to_text(content: bytes) -> str:
 def composed(name: str) -> str:
     """Return a name with composed characters (Unicode's NFC), because a Mac's archives store accents by themselves."""
     return normalize("NFC", name)
+
+
+@lru_cache(2**14)
+def class_name(text: str) -> str:
+    """Return the name of a class: composed, blanks of any kind as one, without characters that are not seen.
+
+    Joiners between letters that are not ASCII change what is seen, and stay. A name that is not seen becomes its codes.
+    """
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split()) or "U+0020"
+    seen: list[str] = []
+    name = composed(text)
+    for place, character in enumerate(name):
+        if character in JOINERS:
+            around = name[max(0, place - 1) : place + 2]
+            if len(around) == 3 and not around[0].isascii() and not around[2].isascii():
+                seen.append(character)
+        elif category(character) in ("Cc", "Zs", "Zl", "Zp"):
+            seen.append(" ")
+        elif category(character) != "Cf":
+            seen.append(character)
+    return " ".join("".join(seen).split()) or " ".join(f"U+{ord(unseen):04X}" for unseen in name)
 
 
 def case_twins(names: Iterable[str]) -> str:

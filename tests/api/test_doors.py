@@ -22,6 +22,7 @@ ROWS = {"table": [TABLE, SCALE], "rows": ["tw0,tw1"], "recipe": None}
 WORDS = ["ablation_tw", "-c", "scale/ssv2", "--row", "tw0,tw1", "--data.root", "DIR"]
 GIVEN = [UserSetting("data.root", "DIR")]
 OWN = {"videos": Path("tests"), "output": Path("o"), "minutes": 2.0, "group": None, "jobs": None, "weights": "none"}
+OWN |= {"split": None, "mirror": None}
 OWN_WORDS = ["tests", "-o", "o", "--minutes", "2", "--weights", "none", "--data.num_workers", "0"]
 WORKERS = [UserSetting("data.num_workers", "0")]
 

@@ -123,6 +123,7 @@ def test_a_segment_or_clip_longer_than_the_video_repeats_its_last_frame(root, ta
 
 
 def test_numbers_as_labels_are_ordered_by_size(table):
+    assert table(TRAIN + "with space/1.mp4,10\n").class_names == ["10", "sit", "walk"], "beside names"
     data = table("a/1.mp4 10\na/2.mp4 2\n")
     assert data.class_names == ["2", "10"]
     assert [record.label for record in data.records("train")] == [1, 0]
@@ -186,13 +187,15 @@ WRONG = {
     "empty": ("", "train.csv is empty"),
     "short row": (TRAIN + "a/1.mp4\n", "train.csv, line 4: 1 fields, expected 2"),
     "frame lists": ("a/1.mp4 30 1\na/2.mp4 29 0\n", r"line 1: 3 fields, expected 2 \(path, label\); .* name all"),
-    "times by other names": ("path,label,start_frame\na/1.mp4,walk,0\n", "column 'start_frame' looks like a time"),
+    "times by other names": (
+        "path,label,start_frame\na/1.mp4,walk,0\n",
+        "column 'start_frame' looks like a segment, counted in",
+    ),
     "open quote": ('path,label\n"a/1.mp4,walk\n', "train.csv, line 2: unexpected end of data; correct the quotes"),
     "same video twice": (TRAIN + "./a/1.mp4,sit\n", "line 4, column path: ./a/1.mp4 is there already, at line 2"),
     "outside": (TRAIN + "../x.mp4,walk\n", "line 4, column path: ../x.mp4 lies outside .*; give a root"),
     "no time": ("path,label,start\na/1.mp4,walk,soon\n", "line 2, column start: is 'soon', expected .* HH:MM:SS"),
     "one class": ("a/1.mp4,walk\na/2.mp4,walk\n", r"train.csv holds one class \(walk\)"),
-    "names and numbers": (TRAIN + "b/1.mp4,3\n", r"train.csv has numbers \(3\) and names \(sit\) as labels"),
     "Latin-1": ("path,label\na/1.mp4,geh\xe4t\n".encode("latin-1"), "train.csv is no UTF-8 text at byte 22; save it"),
     "missing videos": (TRAIN + "a/7.mp4,sit\n", "1 of 3 train videos are missing .*a/7.mp4.; add them"),
 }
@@ -218,7 +221,7 @@ def test_columns_that_a_setting_names_are_left_out_and_others_are_named_once(roo
     timed = table(TIMED, columns=["path", "label", "Start_Frame"]).records("train")
     assert [(record.label, record.start) for record in timed] == [(1, None), (0, None)]
     assert capsys.readouterr().err == "", "the setting names the unused ones"
-    with pytest.raises(UserError, match=r"train.csv, line 1: column 'start_frame' looks like a time"):
+    with pytest.raises(UserError, match=r"train.csv: column 'start_frame' looks like a segment"):
         table(TIMED, columns=["path", "label", "begin"]).records("train")
     data = table("path,label,note\na/1.mp4,walk,x\na/2.mp4,sit,y\n")
     for _ in range(2):

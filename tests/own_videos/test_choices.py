@@ -16,7 +16,8 @@ from lit_video.own_videos.budget import (
     steps_needed,
     too_short,
 )
-from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, nested, sizes
+from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, main_lines, nested, sizes
+from lit_video.own_videos.mirroring import mirroring
 from lit_video.own_videos.starts import SCRATCH, SCRATCH_XVIT, Start
 
 SMALL = Start("hub:small", "XViT", {"size": {"embed_dim": 96, "depth": 4, "num_heads": 4}}, {})
@@ -35,7 +36,7 @@ def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machin
             videos,
             decoded=decoded,
             pixels=(0.41, 0.234),
-            classes=classes,
+            mirroring=mirroring(classes),
             training=training,
             machine=machine,
             start=start,
@@ -44,24 +45,15 @@ def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machin
     )
 
 
-@pytest.mark.parametrize(
-    ("classes", "flip"),
-    [
-        (("walk", "sit"), 0.5),
-        (("Swipe_Left", "stop"), 0.0),
-        (("clockwise", "no"), 0.0),
-        (("Nach links (gehen)", "Über Kopf"), 0.0),
-        (("bras_droit", "saut"), 0.0),
-    ],
-)
-def test_no_flips_where_classes_name_a_side(classes, flip):
+@pytest.mark.parametrize(("classes", "flip"), [(("walk", "sit"), 0.5), (("turn_L", "turn_R"), 0.0)])
+def test_mirroring_and_its_reason_are_in_the_plan(classes, flip):
     assert settings(classes=classes)["data"]["augmentation"]["flip"] == flip
     lines = as_lines(
         choose(
             [video()],
             decoded=0.1,
             pixels=(0.5, 0.5),
-            classes=classes,
+            mirroring=mirroring(classes),
             training=40,
             machine=LAPTOP,
             start=SCRATCH,
@@ -69,7 +61,7 @@ def test_no_flips_where_classes_name_a_side(classes, flip):
         )
     )
     (line,) = [line for line in lines if line.startswith("data.augmentation")]
-    assert ("would become another class" in line) == (flip == 0.0)
+    assert line.endswith(mirroring(classes).reason)
 
 
 def test_short_videos_are_shown_whole_and_long_ones_in_parts():
@@ -89,6 +81,26 @@ def test_frames_pixels_memory_and_the_start_of_few_videos():
     few = settings(training=50)
     assert few["model"]["image_weights"].startswith("stills:") and "mean" not in few["data"]
     assert all("image_weights" not in other["model"] for other in (small, settings(training=50, machine=SERVER)))
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "workers", "said"), [(320, 240, 3, ""), (7680, 4320, 2, "1.6 GB"), (11648, 8736, 1, "4.9 GB")]
+)
+def test_large_pictures_are_decoded_by_as_many_processes_as_have_room_and_said(width, height, workers, said):
+    large = [video(width=width, height=height)]
+    assert settings(*large, decoded=93.0)["data"]["num_workers"] == workers
+    chosen = choose(
+        large,
+        decoded=93.0,
+        pixels=None,
+        mirroring=mirroring(("a", "b")),
+        training=400,
+        machine=LAPTOP,
+        start=SCRATCH,
+        size=(16, 48),
+    )
+    lines = [line for line in main_lines(chosen) if line.startswith("decoding processes")]
+    assert len(lines) == bool(said) and said in " ".join(lines)
 
 
 def test_convolutions_come_first_on_a_cpu_unless_the_scheme_is_named():
@@ -138,7 +150,7 @@ def test_the_sizes_to_choose_from_are_what_the_videos_have(videos, training, mac
             videos,
             decoded=0.1,
             pixels=None,
-            classes=("a", "b"),
+            mirroring=mirroring(("a", "b")),
             training=training,
             machine=machine,
             start=start,

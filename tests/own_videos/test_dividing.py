@@ -19,7 +19,7 @@ def named(names):
 
 
 NAMES = {
-    "a counter after a recording": ([f"0626_15{r}_{i:02d}_CLASS" for r in range(4) for i in range(3)], "0626_150"),
+    "a counter after a recording": ([f"0626_15{r}_{i:02d}_CLASS" for r in range(4) for i in range(3)], "150"),
     "persons, as in KTH": ([f"person{p:02d}_CLASS_d{i}" for p in range(5) for i in range(3)], "person00"),
     "groups, as in UCF101": ([f"v_CLASS_g{g:02d}_c{c:02d}" for g in range(4) for c in range(3)], "g00"),
 }
@@ -36,7 +36,7 @@ def test_names_tell_recordings(case):
 
 RECORDINGS = range(6)
 FORMED = {  # names of four parts of each recording, and what is said; no recording may be torn apart
-    "seconds": (lambda label, r: [f"{label}{r}x_s{10 * k}_e{10 * k + 10}" for k in range(4)], None),
+    "seconds": (lambda label, r: [f"{label}{r}x_s{10 * k}_e{10 * k + 10}" for k in range(4)], "guess"),
     "parts": (lambda label, r: [f"{'abcdef'[r] * 3}{label}_p{k}" for k in range(1, 5)], "guess"),
     "scenes": (lambda label, r: [f"film {label} {'abcdef'[r] * 2} scene{k}" for k in range(1, 5)], "guess"),
     "repetitions": (lambda label, r: [f"{'abcdef'[r]}{label}-rec{k}" for k in range(4)], "guess"),

@@ -2,9 +2,11 @@
 
 import os
 
+import numpy as np
 import pytest
 
 from lit_video.datamodules import VideoCSV
+from lit_video.datamodules.drawing import encode
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import find_own_videos
 
@@ -13,6 +15,14 @@ def touch(root, *paths):
     for path in paths:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).touch()
+
+
+def make(root, frames_of):
+    """Write videos with so many frames."""
+    for path, count in frames_of.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        encode(root / "made.mp4", np.zeros((count, 16, 16, 3), np.uint8), 8)
+        (root / "made.mp4").rename(root / path)
 
 
 def test_class_folders(tmp_path):
@@ -40,8 +50,9 @@ def test_a_table_with_other_names_of_columns(column, tmp_path):
 
 LISTS = {  # tables without a header: their lines, and the labels
     "ids": ("walk/a walk\nwalk/b walk\nsit/c sit\n", ["walk", "walk", "sit"]),
-    "frames": ("walk/a.mp4 72 0\nwalk/b.mp4 80 0\nsit/c.webm 9 1\n", ["0", "0", "1"]),
-    "frames and ids": ("walk/a,72,0\nwalk/b,80,0\nsit/c,9,1\n", ["0", "0", "1"]),
+    "frames": ("walk/a.mp4 24 0\nwalk/b.mp4 8 0\nsit/c.webm 9 1\n", ["0", "0", "1"]),
+    "frames and ids": ("walk/a,24,0\nwalk/b,8,0\nsit/c,9,1\n", ["0", "0", "1"]),
+    "frames last": ("walk/a.mp4 0 24\nwalk/b.mp4 0 8\nsit/c.webm 1 9\n", ["0", "0", "1"]),
     "folders": ("walk/a.mp4\nwalk/b.mp4\nsit/c.webm\n", ["walk", "walk", "sit"]),
     "a header and ids": ("video,label\nwalk/a,x\nwalk/b,x\nsit/c,y\n", ["x", "x", "y"]),
 }
@@ -50,7 +61,7 @@ LISTS = {  # tables without a header: their lines, and the labels
 @pytest.mark.parametrize("name", LISTS)
 @pytest.mark.parametrize("ending", [".txt", ".csv"])
 def test_lists_are_read_as_video_csv_reads_them(name, ending, tmp_path):
-    touch(tmp_path, "walk/a.mp4", "walk/b.mp4", "sit/c.webm")
+    make(tmp_path, {"walk/a.mp4": 24, "walk/b.mp4": 8, "sit/c.webm": 9})
     lines, labels = LISTS[name]
     (tmp_path / f"videos{ending}").write_text(lines)
     found = find_own_videos(tmp_path / f"videos{ending}")
@@ -119,7 +130,7 @@ TIMED = "path,label,start_frame,end_frame\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
     [
         ({}, "holds no file: no video; expected "),
         ({"a.csv": "path,label\nx,y\n", "b.csv": "path,label\nx,y\n"}, "a.csv, b.csv could all be the table"),
-        ({"labels.csv": "path,label,split\na.mp4,walk,holdout\n"}, "line 2, column split: is 'holdout', expected"),
+        ({"labels.csv": "path,label,split\na.mp4,walk,spare\n"}, "line 2, column split: is 'spare', expected"),
         ({"train.csv": "a.mp4 walk\nb c.mp4 sit\n"}, "line 2: 3 fields, expected 2 (path, label); quote"),
         ({"a.csv": "path,class,label\na.mp4,sport,run\n"}, "columns class and label: several labels per video are not"),
         ({"a.csv": "path,label,s1,s2\na,walk,train,test\n"}, "columns s1, s2 could all name the splits; keep one"),
@@ -132,7 +143,10 @@ TIMED = "path,label,start_frame,end_frame\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
             {"labels.csv": "path,label\na.mp4,walk\na.mp4,sit\n"},
             "line 3, column path: a.mp4 is there already, at line 2",
         ),
-        ({"labels.csv": TIMED}, "column start_frame: parts of videos are not supported here; cut"),
+        (
+            {"labels.csv": TIMED},
+            "column 'start_frame' looks like a segment, counted in frames; write start and end in seconds",
+        ),
         (
             {"labels.csv": "path,labels\nvideos/a.mp4,walk\n", "videos/a.mp4": ""},
             "one class (videos); a classifier needs two or more; looked at class folders; not used: "
@@ -167,9 +181,9 @@ def test_whole_numbers_with_a_point_are_classes_by_size(tmp_path):
         (["Train/a/1", "Train/b/1", "TEST/a/2", "Validation/b/2"], "class folders in Train, Validation, TEST", 3, {}),
         (
             ["train/a/1", "train/b/1", "train/x", "eval/a/2", "eval/b/2", "test/2"],
-            "class folders in train",
-            1,
-            {".mp4 in train/": 1, ".mp4 in eval/": 2, ".mp4 in test/": 1},
+            "class folders in train, eval",
+            2,
+            {".mp4 in train/": 1, ".mp4 in test/": 1},
         ),
         (
             ["train/a/1", "train/b/1", "val/a/2", "validation/a/2"],
@@ -203,8 +217,8 @@ def test_each_split_has_a_table_and_a_second_one_is_named(tmp_path):
     for name in ("train", "val", "validation", "eval"):
         (tmp_path / f"{name}.csv").write_text(f"path,label\n{name}1.mp4,a\n{name}2.mp4,b\n")
     found = find_own_videos(tmp_path)
-    assert [video.split for video in found.videos] == ["train", "train", "val", "val"]
-    assert (found.where, found.unused) == ("train.csv, val.csv", {".csv": 2})
+    assert [video.split for video in found.videos] == ["train", "train", "val", "val", "test", "test"]
+    assert (found.where, found.unused) == ("train.csv, val.csv, eval.csv", {".csv": 1})
 
 
 @pytest.mark.parametrize("link", ["test", "test/a/1.mp4", "test/b/1.mp4"])

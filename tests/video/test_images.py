@@ -1,6 +1,7 @@
 """Test folders of images as videos."""
 
 import re
+import time
 from fractions import Fraction
 
 import av
@@ -11,6 +12,7 @@ from PIL import Image
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode_images, image_table
+from lit_video.video.decoding import images as images_module
 from lit_video.video.sampling import Dense
 
 
@@ -111,3 +113,66 @@ def test_bad_folders_and_rates_are_refused(tmp_path, images):
     ):
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.parametrize(
+    "twins",
+    [("00002.jpg", "00002.png"), ("00002.JPG", "00002.jpg"), ("a2.jpeg", "A2.jpg"), ("Frame 7.PNG", "frame 7.jpeg")],
+)
+def test_two_pictures_of_one_name_are_refused_whatever_their_endings_and_case(twins, tmp_path):
+    for name in ("00001.jpg", *twins):
+        Image.new("RGB", (20, 10)).save(tmp_path / name)
+    first, second = sorted(twins)
+    with pytest.raises(DecodeError, match=re.escape(f"{first} and {second} are one frame by their names")):
+        image_table(tmp_path, 25)
+
+
+NAMES = {
+    "padded": lambda i: f"frame_{i:010d}.jpg",
+    "not padded": lambda i: f"{i}.jpg",
+    "endings": lambda i: f"{i:03d}.{'jpg' if i % 2 else 'PNG'}",
+    "no ASCII": lambda i: f"é走{i}.jpeg",
+    "equal": lambda i: f"{i:02d}{i:02d}.jpg",
+}
+
+
+@pytest.mark.parametrize("names", NAMES)
+@pytest.mark.parametrize("count", [1, 2, 12, 101])
+def test_every_name_of_a_folder_is_kept_as_it_is(names, count, tmp_path, monkeypatch):
+    monkeypatch.setattr(images_module, "_read", lambda path: np.zeros((4, 4, 3), np.uint8))
+    listed = [NAMES[names](i) for i in range(1, count + 1)]
+    for name in listed:
+        (tmp_path / name).touch()
+    folder = images_module._listed(tmp_path)
+    assert [folder.file(number).name for number in range(count)] == listed
+
+
+def test_names_of_many_large_folders_take_little_memory_and_the_last_ones_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(images_module, "_read", lambda path: np.zeros((4, 4, 3), np.uint8))
+    names = [f"frame_{i:010d}.jpg" for i in range(1, 28_601)]
+    monkeypatch.setattr("os.listdir", lambda folder: names)
+    folder = images_module._listed(tmp_path)
+    assert 700 * folder.middles.nbytes < 2**28
+    kept = images_module._KeptFolders(3 * folder.middles.nbytes)
+    for number in range(5):
+        kept.read(tmp_path / str(number))
+    assert [path.name for path in kept.folders] == ["2", "3", "4"]
+    assert kept.bytes == 3 * folder.middles.nbytes
+
+
+def test_a_clip_of_a_large_folder_is_as_quick_as_one_of_a_small_one(tmp_path):
+    seconds = {}
+    Image.new("RGB", (20, 10)).save(tmp_path / "one.jpg")
+    for count in (300, 10_000):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        for number in range(count):
+            (folder / f"{number:05d}.jpg").hardlink_to(tmp_path / "one.jpg")
+        times = []
+        for _ in range(30):
+            start = time.perf_counter()
+            image_table(folder, 25)
+            decode_images(folder, [*range(0, 80, 10)])
+            times.append(time.perf_counter() - start)
+        seconds[count] = sorted(times)[5]  # the first one lists the folder
+    assert seconds[10_000] < 2.5 * seconds[300]

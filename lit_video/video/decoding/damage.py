@@ -1,17 +1,20 @@
 """Frames that are spoiled by damage, as FFmpeg's demuxer or decoder reports it.
 
 The unit of damage is a group of pictures: a damaged packet spoils every frame from the key frame before it to the next
-key frame. A gap in time is no damage.
+key frame. A gap in time is no damage, but one where the demuxer logs an error is: there it lost its place in the file.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from lit_video.video.decoding.packets import Seen, before_key
+from lit_video.video.decoding.times import frames_before_gaps
 
 JOINT = 4  # a mark of corruption is ignored if the stream restarts fewer than this many packets later
 MARKED = "the container marks packets as corrupt"
+LOST_PLACE = "the demuxer lost its place in the file, beside a gap in time"
 INSIDE = "the stream begins inside a group of pictures"
 
 
@@ -40,6 +43,26 @@ def marked(packets: Sequence[Seen], starts: Mapping[int, bool]) -> list[Seen]:
         if packet.is_corrupt and not restarts_soon:
             corrupt += packets[position : position + 2]  # FFmpeg may mark the packet before the corrupt one
     return corrupt
+
+
+def beside_gaps(packets: Sequence[Seen], pts: Sequence[int], base: Fraction) -> list[int]:
+    """Return the numbers of the frames that are spoiled where the demuxer logged an error beside a gap in time.
+
+    The packet before the error may be cut, and frames up to the next key frame may refer to lost ones.
+    """
+    errors = [position for position, packet in enumerate(packets) if packet.is_behind_error]
+    if not errors or not pts:
+        return []
+
+    keys = sorted({packet.pts for packet in packets if packet.is_keyframe and packet.pts is not None})
+    gaps = {*frames_before_gaps(pts, base)}
+    numbers: set[int] = set()
+    for position in errors:
+        times = {packet.pts for packet in packets[position - 1 : position + 1] if packet.pts is not None}
+        of_error = spoiled(pts, keys, times)
+        if gaps & {*of_error, *(number - 1 for number in of_error)}:
+            numbers.update(of_error)
+    return sorted(numbers)
 
 
 def reported(packets: Sequence[Seen], starts: Mapping[int, bool], pts: Sequence[int]) -> tuple[list[int], str]:

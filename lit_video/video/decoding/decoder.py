@@ -17,24 +17,31 @@ from av.video.stream import VideoStream
 
 from lit_video.video.decoding.container import video_stream
 from lit_video.video.decoding.h264 import parameters
-from lit_video.video.decoding.packets import filled
+from lit_video.video.decoding.packets import filled, logged
 
 PREDICTED = {PictureType.P, PictureType.B}
 BETWEEN = {PictureType.B, PictureType.BI}  # B frames
+_LEVELS = {"h264": av.logging.DEBUG, "hevc": av.logging.ERROR}  # levels at which a decoder logs lost pictures
 HELD = 16  # most B frames in a row, which are held until the next reference frame
 
 
 class Decoder:
-    """FFmpeg's decoder of a stream, and its reports of lost pictures, which only H.264's decoder logs."""
+    """FFmpeg's decoder of a stream, and its reports of lost pictures, which only H.264's and HEVC's decoders log."""
 
     def __init__(self, stream: VideoStream) -> None:
         self.context = stream.codec_context
-        self.listens = self.context.name == "h264"
-        self._losses: tuple[str, ...] = ("Frame num gap",)
-        if self.listens:
+        self.listens = self.context.name in _LEVELS
+        self.level = _LEVELS.get(self.context.name, av.logging.ERROR)
+        self._losses: tuple[str, ...] = ("Frame num gap", "Could not find ref with POC")
+        if self.context.name == "h264":
             allowed = parameters(self.context.extradata)
             if allowed and allowed.gaps:
                 self._losses = ()
+
+    @property
+    def leads(self) -> bool:
+        """Whether pictures after the first key frame may refer to some before it, which a cut stream lacks (HEVC)."""
+        return self.context.name == "hevc"
 
     @property
     def behind(self) -> int:
@@ -46,13 +53,8 @@ class Decoder:
         if not self.listens:
             return self.context.decode(packet), False
 
-        level = av.logging.get_level()
-        av.logging.set_level(av.logging.DEBUG)
-        try:
-            with av.logging.Capture() as lines:
-                frames = self.context.decode(packet)
-        finally:
-            av.logging.set_level(level)
+        with logged(self.level) as lines:
+            frames = self.context.decode(packet)
         reports_loss = any(text.startswith(self._losses) or "eference picture" in text for _, _, text in lines)
         return frames, reports_loss
 
@@ -103,6 +105,7 @@ def _frames_and_losses(
 ) -> Iterator[VideoFrame]:
     """Yield all frames in display order; add to ``losses`` the times of key frames whose groups miss pictures."""
     key_time: float | None = None
+    keys = 0
     for packet in chain(packets, [None]):
         frames: list[VideoFrame] = []
         try:
@@ -110,12 +113,13 @@ def _frames_and_losses(
                 frames = decoder.rest()
             else:
                 frames, reports_loss = decoder.decode_again(packet)
-                if reports_loss and key_time is not None:
+                if reports_loss and key_time is not None and (keys > 1 or not decoder.leads):
                     losses.append(key_time)
         except av.FFmpegError:
             losses.append(-inf if key_time is None else key_time)
 
         if packet is not None and packet.is_keyframe:
+            keys += 1
             key_time = -inf if packet.pts is None else packet.pts
         yield from frames
 

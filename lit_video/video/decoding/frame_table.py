@@ -21,7 +21,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from lit_video.video.decoding.container import DecodeError, check_end, check_file, open_video, reading, video_stream
-from lit_video.video.decoding.damage import reported
+from lit_video.video.decoding.damage import LOST_PLACE, beside_gaps, reported
 from lit_video.video.decoding.decoder import judged
 from lit_video.video.decoding.packets import Seen, before_key, one_frame_each, seeks, seen_packets
 from lit_video.video.decoding.side_data import side_data
@@ -34,6 +34,8 @@ TABLES_KEPT = 2**14  # tables kept in memory; each takes about 2 kB, plus 8 byte
 TAIL = 32  # the frame shown last is among this many last packets in decoding order
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg invents the times
 USUAL_RATE = 25  # FFmpeg's rate of a stream that has none
+LEAST_LEAD = 1000  # a thousandth of a second, to which containers round
+AGREEING = 0.9  # share of durations that must be the steps of time: at the end of a stream FFmpeg has another
 FRAMES_CHECKED = 64  # frames decoded to detect a wrong order
 
 
@@ -142,6 +144,7 @@ def _table(video: _OpenVideo) -> FrameTable:
         damaged=compact(damaged),
         damage=damage,
         counted=counted,
+        lead=_lead(video, times),
         gap=gap_text(times, video.time_base),
         matrix=_first_matrix(video.path) if video.packets[0].turns else "",
     )
@@ -225,9 +228,26 @@ def _are_presentation_times(video: _OpenVideo, shown: Sequence[Seen], *, counted
 
 def _decoding_times(video: _OpenVideo, shown: Sequence[Seen]) -> list[int]:
     """Return decoding times, which have the same steps as presentation times; empty if unknown or not ascending."""
+    if not video.has_timestamps:
+        return _stored_durations(shown)
     times = [packet.dts for packet in shown if packet.dts is not None]
     ascending = times == sorted({*times})
-    if not video.has_timestamps or len(times) < len(shown) or not ascending:
+    if len(times) < len(shown) or not ascending:
+        return []
+    return times
+
+
+def _stored_durations(shown: Sequence[Seen]) -> list[int]:
+    """Return the times of a stream without times whose pictures say how long each is shown (soft telecine of MPEG-2).
+
+    FFmpeg adds these durations up. If all are equal, they are its own, and there are no times.
+    """
+    ordered = sorted((packet for packet in shown if packet.pts is not None), key=lambda packet: packet.pts or 0)
+    durations = [packet.duration or 0 for packet in ordered]
+    times = [packet.pts or 0 for packet in ordered]
+    steps = [later - time for time, later in pairwise(times)]
+    agreeing = sum(step == duration for step, duration in zip(steps, durations, strict=False))
+    if len({*times}) < len(shown) or len({*durations}) < 2 or agreeing < AGREEING * len(steps):
         return []
     return times
 
@@ -251,10 +271,12 @@ def _damage(
     if damaged and not pts:
         raise av.InvalidDataError(0, f"{reason}, and without times its frames cannot be told apart")
 
+    lost = beside_gaps(video.packets, pts, video.time_base)
     if not damaged:
-        reason = "says the decoder"
+        reason = LOST_PLACE if lost else "says the decoder"
+        damaged = lost
     if pts:
-        damaged = sorted({*damaged, *spoiled})
+        damaged = sorted({*damaged, *lost, *spoiled})
     return damaged, reason if damaged else ""
 
 
@@ -277,6 +299,15 @@ def _check_end(video: _OpenVideo, packets: Sequence[Seen]) -> None:
         end=float(end * base),
         step=float(usual * base),
     )
+
+
+def _lead(video: _OpenVideo, times: Sequence[int]) -> Fraction:
+    """Return the seconds from the start of the file, of its earliest stream, to the first frame."""
+    start = video.container.start_time
+    if start is None or not times or not video.has_timestamps:
+        return Fraction(0)
+    lead = times[0] * video.time_base - Fraction(start, av.time_base)
+    return lead if lead >= Fraction(1, LEAST_LEAD) else Fraction(0)
 
 
 def _seconds(video: _OpenVideo, times: Sequence[int], *, count: int) -> Fraction:

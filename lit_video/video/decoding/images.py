@@ -1,14 +1,16 @@
 """Folders of images: videos whose frames are saved as one image each."""
 
 import io
+import os
 import re
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from lit_video.utils.files import is_picture, read_plain
@@ -23,49 +25,135 @@ from lit_video.video.decoding.times import frames_before_gaps
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
 SERIES_NAMED = 5  # series that a message names
 FEW_SERIES = 9  # most series in one folder that differ by a number, as in cam1_0001
+MOST_NAMES = 2**29  # bytes of names that a process keeps: 700 folders of EPIC with 28,600 names each take 0.1 GB
+_DIGITS = {ord(digit): "#" for digit in "0123456789"}
+_NOT_DIGITS = re.compile("[^0-9]+")
 MOST_MISSING = 10**9  # limit of a gap's length, so that any file name's number can be handled
+
+
+@dataclass(frozen=True)
+class ImageFolder:
+    """The images of a folder in the order of their numbers, with what their names and the first picture tell.
+
+    Names take the bytes in which they differ, 5 of ``frame_0000000001.jpg`` among 30,000.
+    """
+
+    folder: Path
+    beginning: bytes  # shared by all names
+    middles: NDArray[np.bytes_]  # the rest of each name
+    ending: bytes  # shared by all names
+    gap: str  # missing numbers, in words
+    height: int
+    width: int
+
+    def file(self, number: int) -> Path:
+        """Return the path of an image by its number."""
+        return self.folder / os.fsdecode(self.beginning + self.middles[number] + self.ending)
+
+
+class _KeptFolders:
+    """Folders that were read, the last ones whose names fit a bound."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most  # bytes of names
+        self.bytes = 0
+        self.folders: OrderedDict[Path, ImageFolder] = OrderedDict()
+
+    def read(self, folder: Path) -> ImageFolder:
+        """Return a folder's images; list it if it is not kept."""
+        if folder in self.folders:
+            self.folders.move_to_end(folder)
+            return self.folders[folder]
+        images = self.folders[folder] = _listed(folder)
+        self.bytes += images.middles.nbytes
+        while self.bytes > self.most and len(self.folders) > 1:
+            _, oldest = self.folders.popitem(last=False)
+            self.bytes -= oldest.middles.nbytes
+        return images
+
+    def clear(self) -> None:
+        """Forget all folders."""
+        self.folders.clear()
+        self.bytes = 0
+
+
+_kept = _KeptFolders(MOST_NAMES)
 
 
 def image_table(folder: Path, fps: float) -> FrameTable:
     """Return the frame table of a folder of images at a constant rate; raises a :class:`DecodeError`."""
-    files = image_files(folder)
-    count = len(files)
+    images = _kept.read(folder)
+    count = len(images.middles)
     step = 1 / exact(fps)
-    height, width = _read(files[0]).shape[:2]
     return FrameTable(
         pts=range(count),
         time_base=step,
         keyframes=range(count),
         count=count,
         seconds=count * step,
-        height=height,
-        width=width,
-        gap=_missing([path.stem for path in files]),
+        height=images.height,
+        width=images.width,
+        gap=images.gap,
     )
 
 
-@lru_cache(2**11)  # a path takes about 200 bytes
-def image_files(folder: Path) -> list[Path]:
-    """Return the images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``)."""
+def _listed(folder: Path) -> ImageFolder:
+    """List a folder's images in the order of the numbers in their names (``2.jpg`` before ``10.jpg``)."""
     try:
-        files = [path for path in folder.iterdir() if is_picture(path) and not path.name.startswith(".")]
+        names = [name for name in os.listdir(folder) if not name.startswith(".") and is_picture(name)]
     except OSError as error:
         raise DecodeError(f"{folder}: {error.strerror}") from error
-    if not files:
+    if not names:
         raise DecodeError(f"{folder}: no image in this folder; expected .jpg, .jpeg or .png")
 
-    _refuse_several_series(folder, files)
-    return sorted(files, key=lambda path: natural(path.stem))
+    stem_of = {name: os.path.splitext(name)[0] for name in names}
+    forms = Counter(stem.translate(_DIGITS) for stem in stem_of.values())
+    _refuse_equal_stems(folder, stem_of)
+    _refuse_several_series(folder, [*stem_of.values()], forms)
+    is_even = len(forms) == 1  # numbers have equally many digits
+    names.sort(key=None if is_even else lambda name: natural(stem_of[name]))
+    gap = _missing([stem_of[name] for name in names], forms)
+
+    height, width = _read(folder / names[0]).shape[:2]
+    written = [os.fsencode(name) for name in names]
+    beginning = _shared_beginning(written)
+    backwards = [name[len(beginning) :][::-1] for name in written]
+    ending = _shared_beginning(backwards)[::-1]
+    middles = np.array([name[len(beginning) : len(name) - len(ending)] for name in written], np.bytes_)
+    return ImageFolder(folder, beginning, middles, ending, gap=gap, height=height, width=width)
 
 
-def _refuse_several_series(folder: Path, files: Sequence[Path]) -> None:
+def _shared_beginning(names: Sequence[bytes]) -> bytes:
+    """Return the beginning that all names have in common."""
+    first, last = min(names), max(names)
+    length = 0
+    while length < min(len(first), len(last)) and first[length] == last[length]:
+        length += 1
+    return first[:length]
+
+
+def _refuse_equal_stems(folder: Path, stem_of: Mapping[str, str]) -> None:
+    """Refuse two pictures of one name, but for its ending and its case: a frame would be there twice."""
+    name_of: dict[str, str] = {}
+    for name, stem in stem_of.items():
+        other = name_of.setdefault(stem.casefold(), name)
+        if other != name:
+            first, second = sorted((other, name))
+            fault = f"{first} and {second} are one frame by their names"
+            raise DecodeError(f"{folder}: {fault}; give each series a folder of its own, or delete one")
+
+
+def _refuse_several_series(folder: Path, stems: Sequence[str], forms: Mapping[str, int]) -> None:
     """Refuse a folder with several series of pictures, as their names show.
 
     Names of two series differ in more than numbers, or in a first number of few values, each with the same second ones.
     """
-    patterns = Counter(re.sub(r"\d+", "#", path.stem) for path in files)
+    patterns: Counter[str] = Counter()
+    for form, count in forms.items():
+        patterns[re.sub("#+", "#", form)] += count
     if len(patterns) == 1:
-        patterns = _by_first_number([path.stem for path in files])
+        (pattern,) = patterns
+        patterns = _by_first_number(stems) if pattern.count("#") == 2 else Counter()
     if len(patterns) < 2:
         return
 
@@ -91,13 +179,12 @@ def _by_first_number(stems: Sequence[str]) -> Counter[str]:
     return Counter({name: len(numbers) for name, numbers in series.items()})
 
 
-def _missing(stems: Sequence[str]) -> str:
+def _missing(stems: Sequence[str], forms: Iterable[str]) -> str:
     """Say which numbers are missing in sorted names; empty if their step is even, or names have several numbers."""
-    numbers = [re.findall(r"\d+", stem) for stem in stems]
-    if len(stems) < 3 or any(len(numbers_of_name) != 1 for numbers_of_name in numbers):
+    if len(stems) < 3 or any(len(re.findall("#+", form)) != 1 for form in forms):
         return ""
 
-    times = [int(number) for (number,) in numbers]
+    times = [int(_NOT_DIGITS.sub("", stem)) for stem in stems]
     before = frames_before_gaps(times, Fraction(1, MOST_MISSING))
     if not before:
         return ""
@@ -110,14 +197,14 @@ def _missing(stems: Sequence[str]) -> str:
 def forget_tables() -> None:
     """Clear the caches of video tables and image folders, because files may have changed."""
     frame_table.cache_clear()
-    image_files.cache_clear()
+    _kept.clear()
 
 
 def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
     """Read images of a folder by number, RGB, ``(len(numbers), height, width, 3)``; raises the errors of ``decode``."""
-    files = image_files(folder)
-    check_numbers(folder, numbers, len(files))
-    images = {number: _read(files[number]) for number in set(numbers)}
+    listed = _kept.read(folder)
+    check_numbers(folder, numbers, len(listed.middles))
+    images = {number: _read(listed.file(number)) for number in set(numbers)}
     return stacked(folder, images, numbers)
 
 

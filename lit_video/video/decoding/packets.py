@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
 from typing import NamedTuple
 
+import av.logging
 from av.container import InputContainer
 from av.packet import Packet
 from av.video.stream import VideoStream
@@ -34,6 +36,7 @@ class Seen(NamedTuple):
     is_kept: bool = False  # has a palette or parameters that later packets need too
     is_hidden: bool = False  # holds a frame that is not shown
     turns: bool = False  # is the first packet, and holds a message that turns the pictures after it
+    is_behind_error: bool = False  # the demuxer logged an error while it looked for this packet
 
 
 def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
@@ -42,15 +45,35 @@ def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[Vi
 
 
 def seen_packets(container: InputContainer, stream: VideoStream) -> list[Seen]:
-    """Return times and flags of a stream's packets in decoding order."""
+    """Return times and flags of a stream's packets in decoding order, and where the demuxer logs errors."""
     codec = stream.codec_context.codec.canonical_name
     packets: list[Seen] = []
-    for packet in filled(container, stream):
-        seen = _seen(packet, codec)
-        if not packets and turns_pictures(bytes(packet), codec):
-            seen = seen._replace(turns=True)
-        packets.append(seen)
+    errors = 0
+    with logged(av.logging.ERROR) as lines:
+        for packet in filled(container, stream):
+            seen = _seen(packet, codec)
+            if not packets and turns_pictures(bytes(packet), codec):
+                seen = seen._replace(turns=True)
+            if len(lines) > errors:
+                seen = seen._replace(is_behind_error=bool(packets))
+                errors = len(lines)
+            packets.append(seen)
     return packets
+
+
+@contextmanager
+def logged(level: int) -> Iterator[list[tuple[int, str, str]]]:
+    """Collect what FFmpeg logs in this thread from a level on: level, part of FFmpeg and text."""
+    before = av.logging.get_level()
+    skips = av.logging.get_skip_repeated()
+    av.logging.set_level(level)
+    av.logging.set_skip_repeated(False)  # an error that another reading of the file ended with would be left out
+    try:
+        with av.logging.Capture() as lines:
+            yield lines
+    finally:
+        av.logging.set_level(before)
+        av.logging.set_skip_repeated(skips)
 
 
 def _seen(packet: Packet[VideoStream], codec: str) -> Seen:

@@ -29,6 +29,7 @@ class FrameTable:
     damaged: Sequence[int] = ()  # numbers of the frames that are known to be damaged
     damage: str = ""  # reason of the damage
     counted: bool = False  # True if the frames were found by decoding, because packets may not be frames
+    lead: Fraction = Fraction(0)  # seconds of the file, of sound for example, before the first frame
     gap: str = ""  # description of gaps in time, which may be pauses or lost data
     matrix: str = ""  # display matrix for frames that have none of their own, in hexadecimal digits
 
@@ -81,18 +82,22 @@ def compact(times: Iterable[int]) -> Sequence[int]:
 def segment(path: Path, table: FrameTable, *, start: float | None, end: float | None) -> tuple[int, FrameTable]:
     """Return the first frame and the table of a segment in seconds; ``None`` is the start or end of the video.
 
+    Seconds count from the start of the file, as in players and tools of annotation: its sound may begin first.
+
     Raises:
         DecodeError: the segment is empty, or begins after the end of the video.
     """
     if start is None and end is None:
         return 0, table
 
-    begin = exact(start or 0.0)
-    wanted_end = table.end if end is None else exact(end)
+    begin = exact(start or 0.0) - table.lead
+    wanted_end = table.end if end is None else exact(end) - table.lead
     stop = min(wanted_end, table.end)
-    if not 0 <= begin < stop:
-        span = f"{float(begin):g} to {float(wanted_end):g} s"
-        raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.end):.2f} s")
+    if (start or 0.0) < 0 or max(begin, Fraction(0)) >= stop:
+        span = f"{float(begin + table.lead):g} to {float(wanted_end + table.lead):g} s"
+        lead = f" whose pictures begin at {float(table.lead):.2f} s" if table.lead else ""
+        raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.end):.2f} s{lead}")
+    begin = max(begin, Fraction(0))
 
     # a segment has at least one frame; a frame that is held over its beginning is shown from there
     true_times = table.pts or table.shown

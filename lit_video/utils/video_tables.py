@@ -1,0 +1,117 @@
+"""Tables and lists of videos: which column holds the paths and which the labels, by name and by their cells."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from lit_video.utils.annotations import AnnotationRow, first_rows, read_annotations
+from lit_video.utils.columns import words_of
+from lit_video.utils.files import is_video
+from lit_video.utils.folders import Folders
+
+# names of columns in their words, most certain first; a column of the second kind holds paths only if its cells do
+PATHS = ("path", "file", "file name", "file path", "video path", "video file", "video name", "clip path")
+PERHAPS_PATHS = ("video", "name", "clip", "clip name", "clip id", "id", "video id", "segment id", "youtube id", "url")
+LABELS = ("label", "class", "category", "action", "activity", "target", "gesture", "label name", "class name")
+_LIKE_LABELS = {*LABELS, "label id", "class id", "labels", "classes", "category id", "action id", "category name"}
+ROWS_READ = 100  # rows whose cells say whether a column holds paths
+
+
+class TableForm(NamedTuple):
+    """Columns of a table.
+
+    Attributes:
+        path: column of the videos' paths.
+        label: column of the labels; ``None`` if a video's label is its folder, or unknown.
+        headless: all columns of a table without a header.
+        is_list: whether the table has no header.
+    """
+
+    path: str
+    label: str | None
+    headless: tuple[str, ...]
+    is_list: bool = False
+
+
+def table_form(path: Path) -> TableForm | None:
+    """Return a table's form; ``None`` without a column of paths. Lists of videos need no header.
+
+    Such a list has the columns path and label, or path, number of frames and label (MMAction2), or path alone.
+    """
+    header, *rows = first_rows(path, ROWS_READ) or [[""]]
+    listing = Listing(path.parent)
+    if not listing.has(header[0]):
+        path_column = _path_column(header, rows, listing)
+        if path_column is None:
+            return None
+        label_column = _named(header, LABELS, but=path_column)
+        if label_column is None:
+            return TableForm(path_column, None, (path_column,))
+        return TableForm(path_column, label_column, (path_column, label_column))
+
+    if len(header) == 3 and header[1].isdecimal():
+        return TableForm("path", "label", ("path", "frames", "label"), is_list=True)
+    if len(header) == 2:
+        return TableForm("path", "label", ("path", "label"), is_list=True)
+    if len(header) == 1:
+        return TableForm("path", None, ("path",), is_list=True)
+    return None
+
+
+class Listing:
+    """Answers whether cells of a table name videos, without or with their endings."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folders = Folders()
+
+    def has(self, cell: str) -> bool:
+        """Return whether a cell is a video's name, or the name of a file in the folder without its ending."""
+        return is_video(cell) or (bool(cell) and is_video(self.folders.there(os.path.abspath(self.folder / cell))))
+
+
+def _path_column(header: Sequence[str], rows: Sequence[Sequence[str]], listing: Listing) -> str | None:
+    """Return the column of paths: of those whose name may say so the one with most cells of videos, by name if none."""
+    named = [name for spelling in PATHS for name in header if _spelling(name) == spelling]
+    perhaps = [name for spelling in PERHAPS_PATHS for name in header if _spelling(name) == spelling]
+    number_of = {name: _videos_in(header.index(name), rows, listing) for name in (*named, *perhaps)}
+    best = max(number_of, key=number_of.__getitem__, default=None)  # the first of equals
+    if best is not None and number_of[best]:
+        return best
+    return named[0] if named else None
+
+
+def _videos_in(place: int, rows: Iterable[Sequence[str]], listing: Listing) -> int:
+    """Return in how many rows a cell names a video."""
+    return sum(len(row) > place and listing.has(row[place]) for row in rows)
+
+
+def _named(header: Sequence[str], names: Sequence[str], but: str) -> str | None:
+    """Return the first column, in their order in the table, with one of some names."""
+    return next((name for name in header if name != but and _spelling(name) in names), None)
+
+
+def _spelling(name: str) -> str:
+    """Return a name's words with blanks between them."""
+    return " ".join(words_of(name))
+
+
+def further_labels(rows: Sequence[AnnotationRow], form: TableForm, names: Iterable[str]) -> list[str]:
+    """Return other columns of labels, without those that only number or name the same classes."""
+    further: list[str] = []
+    for name in names:
+        words = " ".join(word for word in words_of(name) if not word.isdecimal())
+        if words not in _LIKE_LABELS or not form.label:
+            continue
+        pairs = {(row.cells[form.label], row.cells.get(name, "")) for row in rows}
+        numbers_them = len(pairs) == len({label for label, _ in pairs}) == len({other for _, other in pairs})
+        if not numbers_them or len(rows) == 1:
+            further.append(name)
+    return further
+
+
+def read_video_rows(key: str, path: Path, form: TableForm) -> list[AnnotationRow]:
+    """Read the rows of a table of videos."""
+    columns = tuple(column for column in (form.path, form.label) if column)
+    return read_annotations(key, path, columns, headless=form.headless, files=form.path)
