@@ -78,7 +78,7 @@ def seen_of_epoch(trainer: Trainer, batch_size: int) -> tuple[int, int]:
     """Return the epoch, and the number of its videos that all processes together have seen."""
     loop = trainer.fit_loop
     # the epoch that began last, because trainer.current_epoch is one higher after an epoch's end
-    epoch = loop.epoch_progress.current.ready - 1
+    epoch = max(loop.epoch_progress.current.ready - 1, 0)
     batches = loop.epoch_loop.batch_progress.current.ready
     if batches == trainer.num_training_batches:
         return epoch + 1, 0

@@ -1,6 +1,7 @@
 """Features of one repeated frame: what a model's last layer reads of each video in a test with ``static`` frames."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -10,11 +11,12 @@ import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from lit_video.datamodules.split_test import test_of
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import VideoAccuracy
+from lit_video.network.aggregation import clip_means
 
 STATIC = "static"  # the order of frames in which one of them is repeated
 LEAST_SECONDS = 60.0  # time that a head on single frames may take however short the tests are
@@ -64,7 +66,7 @@ class FrameFeatures(Callback):
             return
 
         try:
-            self._inputs = self._open.enter_context(pl_module.features_of_calls())
+            self._inputs = self._open.enter_context(layer_inputs(pl_module.get_classifier()))
         except ValueError:  # no known last layer
             return
         self._videos = VideoAccuracy().to(pl_module.device)
@@ -112,3 +114,11 @@ class FrameFeatures(Callback):
         """Stop collecting."""
         self._open.close()
         self._inputs = None
+
+
+@contextmanager
+def layer_inputs(layer: nn.Module) -> Iterator[list[Tensor]]:
+    """Collect a layer's inputs in a test of a Trainer, one for each call: ``(b, d)``, see :func:`clip_means`."""
+    features: list[Tensor] = []
+    with layer.register_forward_pre_hook(lambda layer, inputs: features.append(clip_means(layer, inputs[0]))):
+        yield features

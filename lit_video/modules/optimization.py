@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -145,7 +146,11 @@ def make_schedule(config: Optimization, optimizer: torch.optim.Optimizer, steps:
     if not 0 < steps < math.inf:  # -1: a loader without length; 0: an empty loader
         ends = "trainer.max_steps, or trainer.max_epochs and a loader of known length that is not empty"
         raise UserError(f"the schedule of the learning rate needs an end: give {ends}")
-    return LambdaLR(optimizer, lambda step: rate(config, step / steps))
+    return LambdaLR(optimizer, partial(_rate_at, config, steps))  # a lambda could not be pickled
+
+
+def _rate_at(config: Optimization, steps: float, step: int) -> float:
+    return rate(config, step / steps)
 
 
 def rate(config: Optimization, progress: float) -> float:

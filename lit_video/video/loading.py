@@ -103,6 +103,10 @@ class TimedLoader(DataLoader[Sample]):
             atexit.register(self._ends)  # runs before PyTorch's exit function, after which workers cannot be ended
         return self._timed(batches)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state of a copy, which has no workers to end."""
+        return vars(self) | {"_ends": None}
+
     def _timed(self, batches: Iterable[Sample]) -> Iterator[Sample]:
         start = time.perf_counter()
         for batch in batches:
