@@ -67,6 +67,7 @@ class FrameFeatures(Callback):
 
         try:
             self._inputs = self._open.enter_context(layer_inputs(pl_module.get_classifier()))
+            self._open.enter_context(torch.compiler.set_stance("force_eager"))  # compiled code ignores the hook
         except ValueError:  # no known last layer
             return
         self._videos = VideoAccuracy().to(pl_module.device)
