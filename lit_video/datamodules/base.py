@@ -491,7 +491,7 @@ class VideoDataModule(SeededClips):
         """Let a training compute the features of its model; of another one, also the next in a test, use none."""
         model: Any = trainer.lightning_module
         if trainer.state.fn == "fit" and hasattr(model, "cache_features"):
-            model.cache_features()
+            model.cache_features(self)
         elif self._features and getattr(model, "backbone_digest", 0) != self._backbone:
             self._features = None
 

@@ -332,11 +332,11 @@ class VideoClassifier(LightningModule):
         if self._fits and self.frozen is not None and drawn:
             raise UserError(f"model.freeze: {self.frozen} would freeze random weights: give model.weights")
 
-    def cache_features(self) -> None:
-        """Cache the backbone's features in the trainer's data set, which has the setting ``features``."""
+    def cache_features(self, data: Any) -> None:
+        """Cache the backbone's features in a data set, which has the setting ``features``."""
         if self.frozen != "backbone":
             raise UserError("data.features: needs a frozen backbone; set model.freeze: backbone")
-        keep_features(self._plain_network, videos_of(self), self.device, backbone=self.backbone_digest)
+        keep_features(self._plain_network, data, self.device, backbone=self.backbone_digest)
 
     @property
     def backbone_digest(self) -> int:
