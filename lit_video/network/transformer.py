@@ -1,5 +1,6 @@
 """The video transformer that all models share: embed -> blocks -> read out -> aggregate."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Literal
 
@@ -13,6 +14,8 @@ from lit_video.network.vit import ViTSize
 
 # (tokens ``(b, n, d)``, their grid, the final layer norm) -> features ``(b, d)`` or ``(b, t, d)``
 ReadTokens = Callable[[Tensor, Grid, nn.Module], Tensor]
+# a word in the own name of a parameter that is no weight of a layer
+NO_WEIGHT = re.compile(r"(?:^|_)(?:pos|positions?|tokens?|embed|embeddings?|latents|table)(?:_|$)")
 
 
 class VideoTransformer(nn.Module):
@@ -95,8 +98,18 @@ class VideoTransformer(nn.Module):
 
 
 def undecayed(module: nn.Module) -> set[str]:
-    """Return the names of a module's tokens and positions, which have no weight decay though they are no vectors."""
-    return {name for name, _ in module.named_parameters() if name.endswith(("_token", "_embed", "latents"))}
+    """Return the names of a module's tokens, positions and tables, which have no weight decay though they are no vectors.
+
+    They are known by their own names, also in networks of others (``pos_embed``, ``relative_position_bias_table``), and
+    as weights of ``nn.Embedding``.
+    """
+    names: set[str] = set()
+    for prefix, part in module.named_modules():
+        for name, _ in part.named_parameters(prefix, recurse=False):
+            own_name = name.rpartition(".")[2]
+            if isinstance(part, nn.Embedding) or NO_WEIGHT.search(own_name):
+                names.add(name)
+    return names
 
 
 def freeze_layers(network: nn.Module, layers: int | Literal["backbone"]) -> None:
