@@ -89,11 +89,12 @@ class FrameFeatures(Callback):
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Gather the features of all processes."""
-        if self._inputs is None:
-            return
-        self.close()
         test = test_of(trainer.datamodule)  # type: ignore[attr-defined]
-        if test is None or not self._videos.update_called:
+        if test is None or test.order != STATIC:
+            return
+        collected = trainer.strategy.reduce_boolean_decision(self._inputs is not None, all=True)
+        self.close()
+        if not collected or not self._videos.has_clips():
             return
         with self._videos.sync_context():
             video = self._videos.videos()

@@ -1,10 +1,12 @@
 """Order of a network's layers, from its embedding to its classifier, for rates that fall from layer to layer."""
 
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lightning.pytorch.utilities import rank_zero_only
 from timm.models import group_parameters
 from torch import nn
 
@@ -12,6 +14,8 @@ from lit_video.errors import UserError
 from lit_video.network.convnets import TwoPathways
 from lit_video.network.transformer import VideoTransformer
 from lit_video.weights.loading import CLASSIFIER
+
+_logger = logging.getLogger(__name__)
 
 HEAD = re.compile(r"(?:^|[._])(?:heads?|fc|classifier)\.$")  # end of a prefix of parameters
 
@@ -84,6 +88,8 @@ def _of_timm(network: Any) -> dict[str, int]:
 def _of_stacks(network: nn.Module) -> dict[str, int]:
     """Number the blocks of a network's stacks in the order of their definition, from 1; 0 for what is defined before.
 
+    A line says how many there are, as a part that the network defines and does not use would be one of them.
+
     Tokens and positions of the modules around the stacks are 0 too; a part between two blocks is a layer of its own.
     What is defined after the last block, and what is called a head or classifier, reads the layers.
     """
@@ -100,6 +106,9 @@ def _of_stacks(network: nn.Module) -> dict[str, int]:
             continue
         layer += unit.kind == "block" or layer > 0
         numbers |= dict.fromkeys(unit.names, layer)
+
+    counted = f"{1 + layer} layers below the classifier of {type(network).__name__}, in the order of their definition"
+    rank_zero_only(_logger.info)(f"layer_decay: {counted}; a method group_matcher of the network decides otherwise")
     return numbers
 
 

@@ -190,7 +190,7 @@ def test_each_layer_of_a_model_of_transformers_has_half_the_rate_of_the_next(fam
     below = layers_below(VideoClassifier(network, num_classes=4))
     layers = {}
     for layer in range(2):
-        of_layer = [below[name] for name in below if re.search(rf"\.layers?\.{layer}\.", name)]
+        of_layer = [below[name] for name in below if re.search(rf"(vivit|encoder)\.layers?\.{layer}\.", name)]
         layers[layer] = set(of_layer)
     assert all(len(numbers) == 1 for numbers in layers.values())
     assert min(layers[0]) == min(layers[1]) + 1
