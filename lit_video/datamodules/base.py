@@ -258,10 +258,12 @@ class VideoDataModule(SeededClips):
         dataset = self._dataset(records, self.training_view(), reverses=reverses)
 
         # digests are read in the background; a checkpoint waits for them
-        model = self.trainer and self.trainer.lightning_module
-        if model and self.trainer.is_global_zero and model not in self._trained_digests:
-            trained_before = getattr(model, "trained_on", "")
-            self._trained_digests[model] = ThreadPool(1).apply_async(trained_on, (dataset.records, trained_before))
+        trainer = self.trainer
+        if trainer and trainer.is_global_zero and trainer.lightning_module not in self._trained_digests:
+            trained_before = getattr(trainer.lightning_module, "trained_on", "")
+            self._trained_digests[trainer.lightning_module] = ThreadPool(1).apply_async(
+                trained_on, (dataset.records, trained_before)
+            )
 
         return self._loader(dataset, self._training_sampler(records, reverses))
 

@@ -39,7 +39,7 @@ class Features:
     def __init__(self, folder: Path, random: ClipDataset, evaluation: Sequence[ClipDataset]) -> None:
         self.folder = folder
         self._views = (random, *evaluation)
-        self._digests: dict[Path, int] = {}  # contents, which are read once
+        self._digests: dict[Path, str] = {}  # contents, which are read once
 
     def file(self, record: VideoRecord) -> Path:
         """Return the file of a video's features."""

@@ -23,9 +23,9 @@ from lit_video.modules.optimization import Optimization, make_optimizer, make_sc
 from lit_video.modules.own_metric import metric_values
 from lit_video.modules.starting_weights import StartingWeights, backbone_digest, keep_features, tell_whether_awaited
 from lit_video.modules.weights_record import record_of
-from lit_video.network.aggregation import Probe, keeping_inputs, linear_head, put_probe, replace_head, with_part
+from lit_video.network.aggregation import Probe, keeping_inputs, linear_head, put_probe, replace_head
 from lit_video.network.block import Checkpointing, set_grad_checkpointing
-from lit_video.network.transformer import VideoTransformer, freeze_layers, undecayed
+from lit_video.network.transformer import VideoTransformer, freeze_layers, undecayed, unwrapped
 from lit_video.network.vit import ViTSize
 from lit_video.utils.arguments import Whole, check_arguments, constructors, types_of
 from lit_video.utils.class_paths import class_path, own_class
@@ -221,8 +221,9 @@ class VideoClassifier(LightningModule):
 
         This model stays as it is, so threads may share it.
         """
-        network, features = keeping_inputs(self._plain_network, self.get_classifier())
-        return with_part(self, "network", network), features  # type: ignore[return-value]
+        twin, features = keeping_inputs(self, self.get_classifier())
+        assert isinstance(twin, VideoClassifier)
+        return twin, features
 
     def forward_head(self, features: Tensor) -> Tensor:
         """Return the logits ``(b, classes)`` of features ``(b, num_features)``: the linear classifier alone."""
@@ -370,8 +371,8 @@ class VideoClassifier(LightningModule):
 
     @property
     def _plain_network(self) -> Any:
-        """The network inside the wrapper of ``torch.compile``."""
-        return getattr(self.network, "_orig_mod", self.network)
+        """The network inside wrappers, for example of ``torch.compile`` or PEFT."""
+        return unwrapped(self.network)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Load weights by name, with or without the prefix of ``torch.compile``."""

@@ -65,7 +65,7 @@ def _networks(module: nn.Module) -> Iterator[tuple[str, nn.Module, Any]]:
 
 
 def _of_family(network: nn.Module) -> dict[str, int]:
-    """Number the layers of this package's families: 0 for the embedding, from 1 for the blocks."""
+    """Return the numbers of the layers of this package's families: 0 for the embedding, from 1 for the blocks."""
     numbers = {}
     for name, _ in network.named_parameters():
         block = re.match(r"blocks\.(\d+)\.(?:layers\.(\d+)\.)?", name)  # a Perceiver's layers are in one block
@@ -79,14 +79,14 @@ def _of_family(network: nn.Module) -> dict[str, int]:
 
 
 def _of_timm(network: Any) -> dict[str, int]:
-    """Number the layers by a network's own rule; the last group is its classifier."""
+    """Return the numbers of the layers by a network's own rule; the last group is its classifier."""
     numbers: dict[str, int] = group_parameters(network, network.group_matcher(coarse=False), reverse=True)
     last = max(numbers.values())
     return {name: number for name, number in numbers.items() if number < last}
 
 
 def _of_stacks(network: nn.Module) -> dict[str, int]:
-    """Number the blocks of a network's stacks in the order of their definition, from 1; 0 for what is defined before.
+    """Return the numbers of a network's blocks in the order of their definition, from 1; 0 for what is defined before.
 
     A line says how many there are, as a part that the network defines and does not use would be one of them.
 

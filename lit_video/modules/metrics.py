@@ -77,7 +77,9 @@ class VideoAccuracy(Metric):
         dist.all_gather_object(ranks, kinds)
         known = next(filter(None, ranks), {})
         if known and not kinds:
-            none = {name: torch.zeros(0, *shape, dtype=kind, device=self.device) for name, (shape, kind) in known.items()}
+            none = {
+                name: torch.zeros(0, *shape, dtype=kind, device=self.device) for name, (shape, kind) in known.items()
+            }
             self.update(none["logits"], none["target"], video=none["video"], view=none["view"])
         return bool(known)
 

@@ -39,8 +39,9 @@ class Optimization:
         weight_decay: weight decay of the decayed group.
         decay_all: decay norms, biases, tokens and positions too, as X-ViT's release does.
         layer_decay: factor between the rates of a layer and the layer above it (BEiT, arXiv:2106.08254, appendix H),
-            also of other networks (:mod:`lit_video.modules.layer_order`); the classifier, and layers over frames (temporal attention, ViViT-2's temporal encoder), have the rate
-            ``lr``. The layers by which a Perceiver reads tokens have the rate of its first layer.
+            also of other networks (:mod:`~lit_video.modules.layer_order`). The classifier, and layers over frames
+            (temporal attention, ViViT-2's temporal encoder), have the rate ``lr``. The layers by which a Perceiver
+            reads tokens have the rate of its first layer.
         warmup: share of training in which the rate rises linearly to the schedule's value at the end of the warm-up.
         warmup_start: first rate, as a share of ``lr``.
         cooldown: share of training, its last, in which the rate falls linearly to zero instead of along the cosine;

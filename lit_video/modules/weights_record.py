@@ -59,7 +59,8 @@ def record_of(network: nn.Module) -> WeightsRecord:
 
     A hook of the network holds it, so copies and pickles of the network have it too.
     """
-    for hook in network._load_state_dict_pre_hooks.values():
+    hooks: dict[int, Any] = network._load_state_dict_pre_hooks
+    for hook in hooks.values():
         record = getattr(hook.hook, "__self__", None)
         if isinstance(record, WeightsRecord):
             return record

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ from lit_video.attention import Attention, Bottleneck, Grid, Joint
 from lit_video.network.block import MLP, Layer
 from lit_video.network.positions import resize_time
 from lit_video.network.style import FLAX_STYLE, init_flax
-from lit_video.network.transformer import VideoTransformer, all_tokens, frame_means
+from lit_video.network.transformer import VideoTransformer, all_tokens, frame_means, unwrapped
 from lit_video.network.vit import ViTSize, encoder
 from lit_video.utils.classes import Classes, outputs
 
@@ -310,9 +310,10 @@ class NoClassifier(nn.Identity):
         self.register_buffer("place", torch.empty(0), persistent=False)  # device and dtype of a new classifier
 
 
-def last_linear(network: nn.Module) -> nn.Linear | NoClassifier | None:
+def last_linear(network: nn.Module) -> Any:
     """Return the last linear layer, see :func:`linear_head`; ``None`` if an aggregation of the user's own has none."""
-    last: object = None
+    network = unwrapped(network)
+    last: Any = None
     if isinstance(network, VideoTransformer):
         last = network.get_classifier()
     else:
@@ -320,14 +321,19 @@ def last_linear(network: nn.Module) -> nn.Linear | NoClassifier | None:
         if isinstance(blocks, nn.ModuleList):  # a CNN of PyTorchVideo
             last = getattr(blocks[-1], "proj", None)
 
-    return last if isinstance(last, nn.Linear | NoClassifier) else None
+    is_linear = isinstance(last, NoClassifier) or (hasattr(last, "in_features") and hasattr(last, "out_features"))
+    return last if is_linear else None
 
 
-def linear_head(network: nn.Module) -> nn.Linear | NoClassifier:
-    """Return the last linear layer; its outputs are the logits, or become them by a mean over frames or pixels."""
+def linear_head(network: nn.Module) -> Any:
+    """Return the last linear layer; its outputs are the logits, or become them by a mean over frames or pixels.
+
+    It is a ``nn.Linear``, a layer that stands for one (an adapter of PEFT, which has ``in_features`` and
+    ``out_features`` too), or :class:`NoClassifier`.
+    """
     head = last_linear(network)
     if head is None:
-        raise ValueError(f"{type(network).__name__} ends in no linear layer that is known")
+        raise ValueError(f"{type(unwrapped(network)).__name__} ends in no linear layer that is known")
     return head
 
 
@@ -384,11 +390,16 @@ def keeping_inputs(network: nn.Module, layer: nn.Module) -> tuple[nn.Module, lis
 
 
 def with_part(network: nn.Module, name: str, part: nn.Module) -> nn.Module:
-    """Return a twin of a network with another part; it shares all other parts, and their weights, with the network."""
+    """Return a twin of a network with another part; it shares all other parts, and their weights, with the network.
+
+    The twin is not compiled: compiled code holds the network itself.
+    """
     if not name:
         return part
     first, _, rest = name.partition(".")
+    if first == "_orig_mod":
+        return with_part(network.get_submodule(first), rest, part)
     twin: nn.Module = object.__new__(type(network))
-    vars(twin).update(vars(network), _compiled_call_impl=None)  # compiled code holds the network itself
+    vars(twin).update(vars(network), _compiled_call_impl=None)
     vars(twin)["_modules"] = network._modules | {first: with_part(network.get_submodule(first), rest, part)}
     return twin

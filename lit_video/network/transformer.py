@@ -65,6 +65,9 @@ class VideoTransformer(nn.Module):
     def get_classifier(self) -> nn.Module | None:
         """Return the last layer of the aggregation, which gives the logits; ``None`` if it has no ``head``."""
         head = getattr(self.aggregate, "head", None)
+        copies = getattr(head, "modules_to_save", None)  # PEFT trains a copy in place of the part
+        if head is not None and isinstance(copies, nn.ModuleDict):
+            head = copies[head.active_adapters[0]]
         return head[-1] if isinstance(head, nn.Sequential) else head
 
     def no_weight_decay(self) -> set[str]:
@@ -97,8 +100,21 @@ class VideoTransformer(nn.Module):
         return self.forward_head(features)
 
 
+def unwrapped(network: nn.Module) -> nn.Module:
+    """Return the network in wrappers of ``torch.compile``, of PEFT, and of PyTorch's averages and parallel copies."""
+    while not isinstance(network, VideoTransformer):
+        base = getattr(network, "get_base_model", None)  # PEFT
+        inner = base() if callable(base) else getattr(network, "_orig_mod", None)
+        if inner is None and type(network).__module__.startswith("torch."):
+            inner = getattr(network, "module", None)
+        if not isinstance(inner, nn.Module):
+            return network
+        network = inner
+    return network
+
+
 def undecayed(module: nn.Module) -> set[str]:
-    """Return the names of a module's tokens, positions and tables, which have no weight decay though they are no vectors.
+    """Return the names of a module's tokens, positions and tables, which are no vectors and yet have no weight decay.
 
     They are known by their own names, also in networks of others (``pos_embed``, ``relative_position_bias_table``), and
     as weights of ``nn.Embedding``.

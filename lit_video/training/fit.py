@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from torch import nn
 
 from lit_video.engine.checkpoint_file import best_checkpoint, peek

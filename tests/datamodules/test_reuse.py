@@ -216,3 +216,46 @@ def test_a_plain_loop_over_the_loader_has_other_clips_in_each_epoch(data):
     assert [{number for number, _ in epoch} for epoch in epochs] == [{0}, {1}]
     assert [video for _, video in epochs[0]] != [video for _, video in epochs[1]]
     assert all(sorted(video for _, video in epoch) == list(range(16)) for epoch in epochs)
+
+
+def clips_of(loader):
+    """Return the videos of a pass of a loader, and their pixels in the order of the videos."""
+    batches = [*loader]
+    videos = torch.cat([batch["video"] for batch in batches])
+    return videos.tolist(), torch.cat([batch["clip"] for batch in batches])[videos.argsort(stable=True)]
+
+
+SAMPLERS = {
+    "weighted": lambda dataset: torch.utils.data.WeightedRandomSampler([1.0] * len(dataset), 12),
+    "shuffled": torch.utils.data.RandomSampler,
+    "in order": torch.utils.data.SequentialSampler,
+    "divided": lambda dataset: torch.utils.data.DistributedSampler(dataset, 2, 1),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_sampler_of_others_has_other_clips_in_each_epoch_and_again_by_its_seed(name, workers, data):
+    dataset = data.train_dataloader().dataset
+
+    def passes():
+        torch.manual_seed(5)
+        more = dict(num_workers=workers, persistent_workers=workers > 0)
+        loader = torch.utils.data.DataLoader(dataset, 4, sampler=SAMPLERS[name](dataset), **more)
+        return [clips_of(loader) for _ in range(2)]
+
+    (_, first), (_, second) = passes()
+    assert first.shape == second.shape and not torch.equal(first, second)
+    for one, same in zip(passes(), passes(), strict=True):
+        assert one[0] == same[0] and torch.equal(one[1], same[1])
+    views = data.val_dataloader().dataset
+    assert torch.equal(views[3]["clip"], views[3]["clip"]), "evaluation draws nothing"
+
+
+def test_a_loader_that_is_divided_tells_accelerate_so(data, monkeypatch):
+    loaders = [data.train_dataloader, data.val_dataloader, data.test_dataloader, data.predict_dataloader]
+    assert not any(make()._is_accelerate_prepared for make in loaders)
+    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
+    monkeypatch.setattr("torch.distributed.get_rank", lambda: 1)
+    assert all(make()._is_accelerate_prepared for make in loaders)

@@ -75,7 +75,7 @@ def test_the_job_around_it_is_not_handed_on(run, sbatch, monkeypatch, tmp_path):
 
 
 def array_of(number, run):
-    """Runs of a table."""
+    """Return runs of a table."""
     return [SimpleNamespace(**vars(run) | {"folder": run.folder / str(place)}) for place in range(number)]
 
 
@@ -83,7 +83,9 @@ def array_of(number, run):
 @pytest.mark.parametrize("jobs", [None, 2])
 def test_more_runs_than_a_site_allows_are_several_arrays(number, sizes, jobs, run, sbatch, tmp_path, capsys):
     sbatch("123", most=3)
-    script = (tmp_path / "sbatch").read_text().replace("cat > /dev/null", f'echo "$@" >> {tmp_path}/calls; cat > /dev/null')
+    script = (
+        (tmp_path / "sbatch").read_text().replace("cat > /dev/null", f'echo "$@" >> {tmp_path}/calls; cat > /dev/null')
+    )
     (tmp_path / "sbatch").write_text(script)
     runs = array_of(number, run)
     for one in runs:

@@ -113,8 +113,18 @@ NETWORKS = {
     "r2plus1d": resnet("r2plus1d_18"),
     "swin3d": (
         swin3d,
-        ["patch_embed", "features.0.0", "features.1", "features.2.0", "features.3", "features.4.0", "features.4.1"]
-        + ["features.5", "features.6.0", "norm|head"],
+        [
+            "patch_embed",
+            "features.0.0",
+            "features.1",
+            "features.2.0",
+            "features.3",
+            "features.4.0",
+            "features.4.1",
+            "features.5",
+            "features.6.0",
+            "norm|head",
+        ],
     ),
     "mvit": (mvit, ["conv_proj|pos_encoding", "blocks.0", "blocks.1", "blocks.2", "norm|head"]),
     "pytorchvideo mvit": (
@@ -123,19 +133,34 @@ NETWORKS = {
     ),
     "timm vit": (
         lambda: Frames(timm.create_model("vit_tiny_patch16_224", depth=2, **TIMM)),
-        ["net.cls_token|net.pos_embed|net.patch_embed", "net.blocks.0", "net.blocks.1|net.norm"]
-        + ["net.head|adapter|mix"],
+        [
+            "net.cls_token|net.pos_embed|net.patch_embed",
+            "net.blocks.0",
+            "net.blocks.1|net.norm",
+            "net.head|adapter|mix",
+        ],
     ),
     "timm swin": (
         swin,
-        ["net.patch_embed", "net.layers.0", "net.layers.1", "net.layers.2.downsample|net.layers.2.blocks.0"]
-        + ["net.layers.2.blocks.1", "net.layers.3|net.norm", "net.head|adapter|mix"],
+        [
+            "net.patch_embed",
+            "net.layers.0",
+            "net.layers.1",
+            "net.layers.2.downsample|net.layers.2.blocks.0",
+            "net.layers.2.blocks.1",
+            "net.layers.3|net.norm",
+            "net.head|adapter|mix",
+        ],
     ),
     "two streams": (
         TwoStreams,
-        ["flow.patch_embed|flow.cls_token|flow.pos_embed"]
-        + ["flow.blocks.0|rgb.patch_embed|rgb.cls_token|rgb.pos_embed", "flow.blocks.1|rgb.blocks.0"]
-        + ["flow.blocks.2|flow.norm|rgb.blocks.1|rgb.norm", "flow.head|rgb.head"],
+        [
+            "flow.patch_embed|flow.cls_token|flow.pos_embed",
+            "flow.blocks.0|rgb.patch_embed|rgb.cls_token|rgb.pos_embed",
+            "flow.blocks.1|rgb.blocks.0",
+            "flow.blocks.2|flow.norm|rgb.blocks.1|rgb.norm",
+            "flow.head|rgb.head",
+        ],
     ),
     "head first": (
         HeadFirst,

@@ -13,11 +13,13 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from lit_video.errors import UserError
+from lit_video.inference.predict import load
 from lit_video.inference.rollout import rollout
 from lit_video.modules import Perceiver, VideoClassifier, XViT
 from lit_video.network.aggregation import keeping_inputs
+from lit_video.network.vit import ViTSize
 from lit_video.probes.last_layer import last_layer, reading_inputs
-from tests.checkpoints import QUIET
+from tests.checkpoints import QUIET, untrained
 from tests.modules.test_python_doors import FAMILIES, TOKENS, clip_for
 
 
@@ -157,3 +159,125 @@ def test_weights_that_a_family_has_drawn_are_not_frozen_in_any_copy(name):
     copied = COPIES[name](model)
     Trainer(max_epochs=1, **QUIET).fit(copied, loader())
     assert all(not parameter.requires_grad for parameter in chain(copied.network.blocks.parameters()))
+
+
+class Adapter(nn.Module):
+    """A layer with an update of low rank, like PEFT's: no ``nn.Linear``, with the attributes of one."""
+
+    def __init__(self, base):
+        super().__init__()
+        self.base_layer = base
+        self.in_features, self.out_features = base.in_features, base.out_features
+        self.down = nn.Linear(base.in_features, 1, bias=False)
+        self.up = nn.Linear(1, base.out_features, bias=False)
+
+    @property
+    def weight(self):
+        return self.base_layer.weight
+
+    def forward(self, x):
+        return self.base_layer(x) + self.up(self.down(x))
+
+
+class Copies(nn.Module):
+    """A part and the copy of it that is trained, like PEFT's ``modules_to_save``."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.original_module = part
+        self.modules_to_save = nn.ModuleDict({"default": copy.deepcopy(part)})
+        self.active_adapters = ["default"]
+
+    def forward(self, x):
+        return self.modules_to_save["default"](x)
+
+
+class Base(nn.Module):
+    def __init__(self, network):
+        super().__init__()
+        self.model = network
+
+    def forward(self, clip):
+        return self.model(clip)
+
+
+class Adapted(nn.Module):
+    """A network with adapters in it, like a ``PeftModel``."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.base_model = Base(network)
+
+    def get_base_model(self):
+        return self.base_model.model
+
+    def forward(self, clip):
+        return self.get_base_model()(2 * clip)
+
+
+def with_adapter(network):
+    names = {
+        name for name, part in network.named_modules() if part is network.get_classifier() or name.endswith(".fc1")
+    }
+    for name in names:
+        network.set_submodule(name, Adapter(network.get_submodule(name)))
+    return Adapted(network)
+
+
+def with_copy(network):
+    network.aggregate.head = Copies(network.aggregate.head)
+    return Adapted(network)
+
+
+WRAPPERS = {
+    "adapters": with_adapter,
+    "a copied head": with_copy,
+    "compiled": lambda network: torch.compile(network, backend="eager"),
+    "compiled adapters": lambda network: torch.compile(with_adapter(network), backend="eager"),
+    "average": torch.optim.swa_utils.AveragedModel,
+    "parallel": nn.DataParallel,
+}
+
+
+def slow_if(condition):
+    return [pytest.mark.slow] if condition else []
+
+
+@pytest.mark.parametrize(
+    "wrapper", [pytest.param(name, marks=slow_if(name.startswith("compiled"))) for name in WRAPPERS]
+)
+@pytest.mark.parametrize("name", ["xvit", "timesformer", "perceiver"])
+def test_a_wrapped_network_has_features_a_classifier_and_positions(name, wrapper):
+    model = FAMILIES[name](5).eval()
+    width, clip = model.num_features, clip_for(model)
+    model.network = WRAPPERS[wrapper](model.network).eval()
+    with torch.no_grad():
+        features = model.forward_features(clip)
+        torch.testing.assert_close(model.forward_head(features), model(clip), atol=1e-5, rtol=1e-5)
+        assert features.shape == (2, width) and model.num_features == width
+        assert not asked_by_threads(model.forward_features, [clip[:1], clip[1:]])
+        model.reset_classifier(3)
+        assert model(clip).shape == (2, 3)
+    assert model._has_positions_in_time
+    model.set_grad_checkpointing(True)
+    assert {part.checkpointing for part in model.modules() if hasattr(part, "checkpointing")} == {"block"}
+
+
+def test_a_checkpoint_with_adapters_is_refused_with_the_cure(tmp_path):
+    model = XViT(4, **TOKENS)
+    model.network.blocks[0].mlp.fc1 = Adapter(model.network.blocks[0].mlp.fc1)
+    untrained(model, tmp_path / "adapted.ckpt", ["a", "b", "c", "d"], num_frames=4, image_size=16)
+    with pytest.raises(UserError, match=r"holds adapters; save it after .*merge_and_unload"):
+        load(tmp_path / "adapted.ckpt")
+
+
+def test_a_model_may_be_built_while_another_thread_reads_a_small_checkpoint(tmp_path):
+    untrained(XViT(4, **TOKENS), tmp_path / "small.ckpt", ["a", "b", "c", "d"], num_frames=4, image_size=16)
+
+    def build(number):
+        if number % 2:
+            return load(tmp_path / "small.ckpt")
+        return XViT(4, num_frames=4, image_size=16, patch_size=8, size=ViTSize(256, 4, 2))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(build, range(24)))

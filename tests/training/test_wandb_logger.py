@@ -155,7 +155,12 @@ def test_a_trial_of_a_sweep_is_one_run(table, monkeypatch, capsys):
     assert "--row" in capsys.readouterr().err
 
 
-LONG = {"table": "a_table_of_mine_" * 6, "scale": "four-frames-" * 7, "row": "window_of_two_frames_" * 4, "scheme": "größe × 2 " * 9}
+LONG = {
+    "table": "a_table_of_mine_" * 6,
+    "scale": "four-frames-" * 7,
+    "row": "window_of_two_frames_" * 4,
+    "scheme": "größe × 2 " * 9,
+}
 
 
 @pytest.mark.parametrize("changed", [[], ["table"], ["scale"], ["row"], ["scheme"], [*LONG]])
@@ -163,7 +168,9 @@ def test_names_of_any_length_are_recorded_and_stay_different(changed, tmp_path):
     def logger(end):
         names = {name: f"{LONG[name]}{end}" if name in changed else name for name in LONG}
         facts = RowFacts(**names, seed=0, params=1, gmacs=1.0, views=1)
-        return RowLogger(tmp_path, facts, commit=None, config={}, row=Row(names["row"], names["row"], {}, {}), title="t")
+        return RowLogger(
+            tmp_path, facts, commit=None, config={}, row=Row(names["row"], names["row"], {}, {}), title="t"
+        )
 
     one, other = logger("1"), logger("2")
     for made in (one, other):
