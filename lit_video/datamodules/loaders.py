@@ -94,7 +94,7 @@ def loader(
     tables: Manifest | None = None,
 ) -> DataLoader[Sample]:
     """Return a loader whose workers take frame tables from a manifest."""
-    made = TimedLoader(
+    clips = TimedLoader(
         dataset,
         batch_size=batch_size,
         sampler=sampler,
@@ -104,8 +104,8 @@ def loader(
         worker_init_fn=partial(_start_worker, tables),
     )
     # accelerate's prepare divides every loader without this mark among the processes, also one that is divided
-    made._is_accelerate_prepared = sampler.processes > 1
-    return made
+    clips._is_accelerate_prepared = sampler.processes > 1
+    return clips
 
 
 def _start_worker(tables: Manifest | None, number: int) -> None:

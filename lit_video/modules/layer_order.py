@@ -17,15 +17,15 @@ from lit_video.weights.loading import CLASSIFIER
 
 _logger = logging.getLogger(__name__)
 
-HEAD = re.compile(r"(?:^|[._])(?:heads?|fc|classifier)\.$")  # end of a prefix of parameters
+CALLED_HEAD = re.compile(r"(?:^|[._])(?:heads?|fc|classifier)\.$")  # end of a prefix of parameters
 
 
 def layers_below(module: nn.Module) -> dict[str, int]:
     """Return for each parameter by name the number of layers from it to the classifier, 1 for the last one.
 
-    A parameter that is not in the result belongs to the classifier, or to what reads the layers. The layers are those
-    of each network in ``module``: of this package or PyTorchVideo; by a method ``group_matcher(coarse=False)`` of the
-    network's own, which timm's models have; else in the order in which the network's stacks of blocks are defined.
+    A parameter that is not in the result belongs to the classifier, or to a part that reads the layers. Networks of
+    this package and PyTorchVideo have their own numbers. Other networks number their layers by a method
+    ``group_matcher(coarse=False)``, like timm's models; without it, stacks of blocks count as they are defined.
 
     Raises:
         UserError: there are no layers.
@@ -47,18 +47,18 @@ def layers_below(module: nn.Module) -> dict[str, int]:
 
 def _networks(module: nn.Module) -> Iterator[tuple[str, nn.Module, Any]]:
     """Yield prefix, network and function that numbers its layers, for the outermost networks whose layers are known."""
-    known: list[tuple[str, nn.Module, Any]] = []
+    networks: list[tuple[str, nn.Module, Any]] = []
     for name, part in module.named_modules():
         prefix = f"{name}." if name else ""
-        if any(prefix.startswith(outer) for outer, *_ in known):
+        if any(prefix.startswith(outer) for outer, *_ in networks):
             continue
         kind = type(part)
         if issubclass(kind, VideoTransformer | TwoPathways) or kind.__module__ == "pytorchvideo.models.net":
-            known.append((prefix, part, _of_family))
+            networks.append((prefix, part, _of_family))
         elif callable(getattr(part, "group_matcher", None)):
-            known.append((prefix, part, _of_timm))
-    if known:
-        return iter(known)
+            networks.append((prefix, part, _of_timm))
+    if networks:
+        return iter(networks)
 
     network = getattr(module, "network", module)  # a classifier has metrics and the user's parts too
     return iter([("network." if network is not module else "", network, _of_stacks)])
@@ -91,9 +91,9 @@ def _of_stacks(network: nn.Module) -> dict[str, int]:
     A line says how many there are, as a part that the network defines and does not use would be one of them.
 
     Tokens and positions of the modules around the stacks are 0 too; a part between two blocks is a layer of its own.
-    What is defined after the last block, and what is called a head or classifier, reads the layers.
+    Parts that are defined after the last block, or are called a head or classifier, read the layers.
     """
-    units = [unit for unit in _units(network) if not HEAD.search(unit.prefix)]
+    units = [unit for unit in _units(network) if not CALLED_HEAD.search(unit.prefix)]
     places = [place for place, unit in enumerate(units) if unit.kind == "block"]
     if not places:
         return {}
@@ -118,7 +118,7 @@ class _Unit:
 
     prefix: str
     names: list[str]  # its parameters
-    kind: Literal["block", "around", "other"]  # of a stack; a module around stacks, without its parts; or neither
+    kind: Literal["block", "around", "other"]  # part of a stack; module around stacks, without its parts
 
 
 def _units(module: nn.Module, prefix: str = "", in_stack: bool = False) -> Iterator[_Unit]:

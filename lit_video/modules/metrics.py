@@ -75,13 +75,14 @@ class VideoAccuracy(Metric):
 
         ranks: list[dict[str, Any]] = [{}] * dist.get_world_size()
         dist.all_gather_object(ranks, kinds)
-        known = next(filter(None, ranks), {})
-        if known and not kinds:
+        of_others = next(filter(None, ranks), {})
+        if of_others and not kinds:
             none = {
-                name: torch.zeros(0, *shape, dtype=kind, device=self.device) for name, (shape, kind) in known.items()
+                name: torch.zeros(0, *shape, dtype=kind, device=self.device)
+                for name, (shape, kind) in of_others.items()
             }
             self.update(none["logits"], none["target"], video=none["video"], view=none["view"])
-        return bool(known)
+        return bool(of_others)
 
     def _read(self, of_clips: list[Tensor]) -> Tensor:
         """Concatenate the batches, without unreadable clips."""

@@ -328,8 +328,9 @@ def last_linear(network: nn.Module) -> Any:
 def linear_head(network: nn.Module) -> Any:
     """Return the last linear layer; its outputs are the logits, or become them by a mean over frames or pixels.
 
-    It is a ``nn.Linear``, a layer that stands for one (an adapter of PEFT, which has ``in_features`` and
-    ``out_features`` too), or :class:`NoClassifier`.
+    Returns:
+        A ``nn.Linear``, a layer that stands for one (an adapter of PEFT, which has ``in_features`` and ``out_features``
+        too), or :class:`NoClassifier`.
     """
     head = last_linear(network)
     if head is None:

@@ -116,8 +116,8 @@ def unwrapped(network: nn.Module) -> nn.Module:
 def undecayed(module: nn.Module) -> set[str]:
     """Return the names of a module's tokens, positions and tables, which are no vectors and yet have no weight decay.
 
-    They are known by their own names, also in networks of others (``pos_embed``, ``relative_position_bias_table``), and
-    as weights of ``nn.Embedding``.
+    Names of parameters tell them, also in networks of others (``pos_embed``, ``relative_position_bias_table``), and the
+    class ``nn.Embedding``.
     """
     names: set[str] = set()
     for prefix, part in module.named_modules():

@@ -126,8 +126,8 @@ class ClipDataset(Dataset[Sample]):
     def __getitems__(self, items: list[Key] | list[int]) -> list[Sample]:
         """Return a batch for PyTorch's loader; decode a video's clips together."""
         samples: list[Sample] = []
-        wanted = [full_key(item, training=self.clips is None) for item in items]
-        for _, keys in groupby(wanted, self._epoch_and_video):
+        full_keys = [full_key(item, training=self.clips is None) for item in items]
+        for _, keys in groupby(full_keys, self._epoch_and_video):
             samples += self._samples(list(keys))
         return samples
 
