@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.pretraining.drawn.catalogue import MOTIONS
 from benchmarks.pretraining.drawn.degradations import BLOCK
@@ -17,8 +17,8 @@ from lit_video.utils.arguments import Count, Range, Share, Whole, check_argument
 from lit_video.utils.clip_shape import PerChannel
 from lit_video.utils.text import did_you_mean
 from lit_video.video.batch import Batch, BatchDraws, training_batch
-from lit_video.video.clips import Key, Sample
-from lit_video.video.loading import EvaluationSampler
+from lit_video.video.clips import Key, Sample, full_key
+from lit_video.video.loading import EvaluationSampler, TrainingSampler
 from lit_video.video.seeding import digest
 
 DRAWN_VERSION = 1  # increment whenever the videos of a seed change
@@ -147,7 +147,7 @@ class DrawnVideos(SeededClips):
         sampler = EvaluationSampler(self.val_length, ranks(self.trainer))
         return self._loader("val", self.val_length, sampler)
 
-    def _loader(self, split: str, length: int, sampler: Sampler[Sample]) -> DataLoader[Sample]:
+    def _loader(self, split: str, length: int, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
         """Load videos of a split."""
         dataset = DrawnClips(self, split, length)
         return loader(dataset, sampler, batch_size=self.batch_size, num_workers=self.num_workers)
@@ -206,8 +206,8 @@ class DrawnClips(Dataset[Sample]):
         return self.length
 
     def __getitem__(self, item: Key | int) -> Sample:
-        """Draw a video; an index without an epoch belongs to epoch 0."""
-        epoch, index = (0, item) if isinstance(item, int) else item
+        """Draw a video, see :func:`~lit_video.video.clips.full_key`."""
+        epoch, index = full_key(item, training=self.split == "train")
         drawn_epoch = epoch if self.split == "train" else 0  # validation videos are the same in every epoch
         rng = np.random.default_rng(digest(DRAWN_VERSION, self.seed, self.split, drawn_epoch, index))
         labels = draw_labels(rng, self.motions, self.moving_camera)

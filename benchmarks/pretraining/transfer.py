@@ -25,6 +25,7 @@ from benchmarks.pretraining.targets import patch_tokens
 from benchmarks.pretraining.trials import PLAN, Trial, read_trial
 from benchmarks.transfer import TRAINED
 from lit_video.datamodules import Segments, VideoCSV
+from lit_video.engine.frame_features import layer_inputs
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.training.command_line import recorded_command
@@ -111,7 +112,7 @@ def features_of(model: XViT, clips: Tensor) -> dict[str, NDArray[np.float32]]:
     model.eval()
     network = model.network
     means = []
-    with model.features_of_calls() as inputs:
+    with layer_inputs(model.get_classifier()) as inputs:
         for some in torch.split(clips, 32):
             pixels = ((some.float() / 255 - 0.5) / 0.5).transpose(1, 2)
             tokens, grid = network.forward_tokens(pixels)

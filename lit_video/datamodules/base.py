@@ -6,11 +6,12 @@ from dataclasses import replace
 from itertools import chain
 from multiprocessing.pool import AsyncResult, ThreadPool
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from lightning import Trainer
+from lightning import LightningModule, Trainer
 from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor
 from torch.utils.data import DataLoader, default_collate
@@ -47,6 +48,7 @@ from lit_video.video.training_order import Lesson, VideoNumbers
 View = TrainingView | EvaluationViews
 SOME = 512  # most training videos that are tested to see whether a model has learned
 SPLIT_OF_STAGE: dict[Any, Split] = {"train": "train", "test": "test", "predict": "test"}  # other stages: val
+SPLITS_OF_USE: dict[Any, tuple[Split, ...]] = {"validate": ("val",), "test": ("test",), "predict": ("test",)}
 
 
 class VideoDataModule(SeededClips):
@@ -171,11 +173,13 @@ class VideoDataModule(SeededClips):
         self.manifest = manifest
         self.features = features
         self._features: Features | None = None
+        self._backbone = 0  # digest of the backbone whose features these are
 
         # records of a run
         self.found_broken = BrokenVideos(broken, broken_percent)
         self.video_counts: dict[str, dict[str, int]] = {}  # numbers of listed and used videos by split
-        self._trained_on: AsyncResult[str] | None = None
+        # by the model that is trained, because another one that the same data test was not
+        self._trained_digests: WeakKeyDictionary[LightningModule, AsyncResult[str] | str] = WeakKeyDictionary()
 
         refuse_contradictions(self)
 
@@ -184,10 +188,23 @@ class VideoDataModule(SeededClips):
         """Names of the classes in the order of their numbers; with several tasks, such a list for each task."""
         raise NotImplementedError
 
-    @property
-    def trained_on(self) -> str:
-        """Digests of the training videos, for a checkpoint; empty until rank 0 begins to compute them."""
-        return self._trained_on.get() if self._trained_on else ""
+    def trained_on(self, model: LightningModule) -> str:
+        """Return digests of the videos that a model was trained on here; empty until rank 0 begins to compute them."""
+        digests = self._trained_digests.get(model, "")
+        return digests if isinstance(digests, str) else digests.get()
+
+    def _begin_use(self, trainer: Trainer) -> None:
+        super()._begin_use(trainer)
+        splits = SPLITS_OF_USE.get(trainer.state.fn, get_args(Split))
+        self.found_broken.forget(*splits)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state of a copy: texts in place of the threads that read digests, for which it waits."""
+        return vars(self) | {"_trained_digests": {model: self.trained_on(model) for model in self._trained_digests}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over the state of the original."""
+        vars(self).update(state, _trained_digests=WeakKeyDictionary(state["_trained_digests"]))
 
     def records(self, split: Split) -> Sequence[VideoRecord]:
         """Return a split's videos, in a fixed order."""
@@ -260,9 +277,12 @@ class VideoDataModule(SeededClips):
         dataset = self._dataset(records, self.training_view(), reverses=reverses)
 
         # digests are read in the background; a checkpoint waits for them
-        if self.trainer and self.trainer.is_global_zero and not self._trained_on:
-            trained_before = getattr(self.trainer.lightning_module, "trained_on", "")
-            self._trained_on = ThreadPool(1).apply_async(trained_on, (dataset.records, trained_before))
+        trainer = self.trainer
+        if trainer and trainer.is_global_zero and trainer.lightning_module not in self._trained_digests:
+            trained_before = getattr(trainer.lightning_module, "trained_on", "")
+            self._trained_digests[trainer.lightning_module] = ThreadPool(1).apply_async(
+                trained_on, (dataset.records, trained_before)
+            )
 
         return self._loader(dataset, self._training_sampler(records, reverses))
 
@@ -331,6 +351,7 @@ class VideoDataModule(SeededClips):
         if (self.test_clips, self.test_crops) != (1, 1):
             evaluation.append(self._dataset([], self.view(self.test_crops), clips=self.test_clips))
         key = digest(backbone, stored_settings(self), self.augmentation)
+        self._backbone = backbone
         self._features = Features(user_path(str(self.features)) / f"{key:016x}", random, evaluation)
 
         def features_of(clips: Tensor) -> Tensor:
@@ -474,10 +495,8 @@ class VideoDataModule(SeededClips):
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
         """Load clips, or their cached features, which exist only for clips with the frames in their own order."""
-        if self.features and self.trainer and self.trainer.state.fn == "fit":
-            cache: Any = getattr(self.trainer.lightning_module, "cache_features", None)
-            if cache:
-                cache()
+        if self.features and self.trainer:
+            self._take_features(self.trainer)
         if self._features and dataset.order == "forward":
             dataset = self._features.of(dataset)
 
@@ -488,6 +507,14 @@ class VideoDataModule(SeededClips):
             num_workers=self.num_workers,
             tables=self._tables(),
         )
+
+    def _take_features(self, trainer: Trainer) -> None:
+        """Let a training compute the features of its model; of another one, also the next in a test, use none."""
+        model: Any = trainer.lightning_module
+        if trainer.state.fn == "fit" and hasattr(model, "cache_features"):
+            model.cache_features(self)
+        elif self._features and getattr(model, "backbone_digest", 0) != self._backbone:
+            self._features = None
 
     def data_root(self) -> Path:
         """Return the base of relative paths: the root, or the common parent folder of all videos."""

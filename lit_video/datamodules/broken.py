@@ -23,6 +23,12 @@ class BrokenVideos:
         self.gaps: dict[str, dict[int, str]] = {split: {} for split in get_args(Split)}
         self._records: dict[str, Records] = {}
 
+    def forget(self, *splits: Split) -> None:
+        """Count some splits anew, because their videos are read for another use."""
+        for split in splits:
+            self.reasons[split] = {}
+            self.gaps[split] = {}
+
     def expect(self, split: str, records: Records, tables: Manifest | None = None) -> None:
         """Store a split's records; if a manifest lists broken or damaged videos, refuse them, or count broken ones."""
         self._records[split] = records

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -40,11 +39,13 @@ class Features:
     def __init__(self, folder: Path, random: ClipDataset, evaluation: Sequence[ClipDataset]) -> None:
         self.folder = folder
         self._views = (random, *evaluation)
-        self._digest = cache(whole_digest)
+        self._digests: dict[Path, str] = {}  # contents, which are read once
 
     def file(self, record: VideoRecord) -> Path:
         """Return the file of a video's features."""
-        key = digest(self._digest(record.path), record.start, record.end, record.fps)
+        if record.path not in self._digests:
+            self._digests[record.path] = whole_digest(record.path)
+        key = digest(self._digests[record.path], record.start, record.end, record.fps)
         return self.folder / f"{key:016x}.npy"
 
     def complete(self, records: Sequence[VideoRecord], compute: Callable[[Tensor], Tensor]) -> None:

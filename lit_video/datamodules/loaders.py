@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from lightning import Trainer
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset
 
 from lit_video.datamodules.manifest import Manifest
 from lit_video.datamodules.records import print_once
@@ -14,7 +14,7 @@ from lit_video.errors import UserError
 from lit_video.utils.processes import ignore_stops
 from lit_video.video.clips import Sample
 from lit_video.video.decoding.frame_table import add_source
-from lit_video.video.loading import TimedLoader, TrainingSampler
+from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
 from lit_video.video.training_order import TrainingOrder, VideoNumbers
 
 
@@ -78,7 +78,7 @@ def seen_of_epoch(trainer: Trainer, batch_size: int) -> tuple[int, int]:
     """Return the epoch, and the number of its videos that all processes together have seen."""
     loop = trainer.fit_loop
     # the epoch that began last, because trainer.current_epoch is one higher after an epoch's end
-    epoch = loop.epoch_progress.current.ready - 1
+    epoch = max(loop.epoch_progress.current.ready - 1, 0)
     batches = loop.epoch_loop.batch_progress.current.ready
     if batches == trainer.num_training_batches:
         return epoch + 1, 0
@@ -87,14 +87,14 @@ def seen_of_epoch(trainer: Trainer, batch_size: int) -> tuple[int, int]:
 
 def loader(
     dataset: Dataset[Sample],
-    sampler: Sampler[Sample],
+    sampler: TrainingSampler | EvaluationSampler,
     *,
     batch_size: int,
     num_workers: int,
     tables: Manifest | None = None,
 ) -> DataLoader[Sample]:
     """Return a loader whose workers take frame tables from a manifest."""
-    return TimedLoader(
+    clips = TimedLoader(
         dataset,
         batch_size=batch_size,
         sampler=sampler,
@@ -103,6 +103,9 @@ def loader(
         pin_memory=torch.cuda.is_available(),
         worker_init_fn=partial(_start_worker, tables),
     )
+    # accelerate's prepare divides every loader without this mark among the processes, also one that is divided
+    clips._is_accelerate_prepared = sampler.processes > 1
+    return clips
 
 
 def _start_worker(tables: Manifest | None, number: int) -> None:

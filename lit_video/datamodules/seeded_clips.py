@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lightning import LightningDataModule
+from lightning import LightningDataModule, Trainer
 
 from lit_video.datamodules.loaders import seen_of_epoch
 from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, per_channel
@@ -42,6 +42,22 @@ class SeededClips(LightningDataModule):
         # position in a checkpoint: epoch, and number of its clips that all processes together have seen
         self._loaded: tuple[int, int] | None = None
 
+    @property
+    def trainer(self) -> Trainer | None:
+        """Trainer that uses the data, or that used them last; ``None`` without Lightning's Trainer."""
+        return self._trainer
+
+    @trainer.setter
+    def trainer(self, trainer: Trainer | None) -> None:
+        """Attach a trainer, as it does when a fit, validation, test or prediction begins; forget the last use."""
+        self._trainer = trainer
+        if isinstance(trainer, Trainer):
+            self._begin_use(trainer)
+
+    def _begin_use(self, trainer: Trainer) -> None:
+        """Clear what another use has left; a hook of the data module would not do, as a subclass may override it."""
+        self._loaded = None
+
     def normalise(self, batch: RawBatch) -> Batch:
         """Normalise all views, uint8 ``(b, views, t, 3, height, width)`` -> ``(b * views, 3, t, height, width)``."""
         return evaluation_batch(batch, self.mean, self.std, channels=self.channels)
@@ -66,6 +82,6 @@ class SeededClips(LightningDataModule):
         """Return epoch, and number of its clips that were seen, at which training begins; forget the checkpoint's."""
         stored = self._loaded
         self._loaded = None
-        if stored and (self.trainer is None or self.trainer.ckpt_path):  # not one that another training has left over
+        if stored and (self.trainer is None or self.trainer.ckpt_path):  # not that of a tuner's trial
             return stored
         return (self.trainer.current_epoch if self.trainer else 0), 0

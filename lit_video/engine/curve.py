@@ -27,6 +27,12 @@ class Curve(Callback):
         self.points: list[dict[str, float]] = []
         self._reset()
 
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Begin the curve of a fit, before Lightning loads its checkpoint."""
+        if stage == "fit":
+            self.points = []
+            self._reset()
+
     def state_dict(self) -> dict[str, Any]:
         """Return the points, and the sums of an unfinished epoch."""
         return {

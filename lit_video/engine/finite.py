@@ -37,11 +37,20 @@ class RequireFinite(Callback):
 
     def __init__(self, skip: int = 0) -> None:
         self.skip = skip
+        self._reset()
+
+    def _reset(self) -> None:
+        """Begin the counts of a fit."""
         self.skipped = 0
         self.message = ""  # message that names a non-finite loss and its step
-        self._may_skip = skip > 0  # whether the current step may leave out its update
+        self._may_skip = self.skip > 0  # whether the current step may leave out its update
         self._counted = 0  # last step that float16's scaler left out because of its loss
         self._pending: _Loss | None = None
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Forget an earlier fit, before Lightning loads the checkpoint of this one."""
+        if stage == "fit":
+            self._reset()
 
     def state_dict(self) -> dict[str, Any]:
         """Return the number of updates left out, the last step's included."""

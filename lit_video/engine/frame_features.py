@@ -1,6 +1,7 @@
 """Features of one repeated frame: what a model's last layer reads of each video in a test with ``static`` frames."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -10,11 +11,12 @@ import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from lit_video.datamodules.split_test import test_of
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import VideoAccuracy
+from lit_video.network.aggregation import clip_means
 
 STATIC = "static"  # the order of frames in which one of them is repeated
 LEAST_SECONDS = 60.0  # time that a head on single frames may take however short the tests are
@@ -64,7 +66,8 @@ class FrameFeatures(Callback):
             return
 
         try:
-            self._inputs = self._open.enter_context(pl_module.features_of_calls())
+            self._inputs = self._open.enter_context(layer_inputs(pl_module.get_classifier()))
+            self._open.enter_context(torch.compiler.set_stance("force_eager"))  # compiled code ignores the hook
         except ValueError:  # no known last layer
             return
         self._videos = VideoAccuracy().to(pl_module.device)
@@ -86,11 +89,12 @@ class FrameFeatures(Callback):
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Gather the features of all processes."""
-        if self._inputs is None:
-            return
-        self.close()
         test = test_of(trainer.datamodule)  # type: ignore[attr-defined]
-        if test is None or not self._videos.update_called:
+        if test is None or test.order != STATIC:
+            return
+        collected = trainer.strategy.reduce_boolean_decision(self._inputs is not None, all=True)
+        self.close()
+        if not collected or not self._videos.has_clips():
             return
         with self._videos.sync_context():
             video = self._videos.videos()
@@ -112,3 +116,11 @@ class FrameFeatures(Callback):
         """Stop collecting."""
         self._open.close()
         self._inputs = None
+
+
+@contextmanager
+def layer_inputs(layer: nn.Module) -> Iterator[list[Tensor]]:
+    """Collect a layer's inputs in a test of a Trainer, one for each call: ``(b, d)``, see :func:`clip_means`."""
+    features: list[Tensor] = []
+    with layer.register_forward_pre_hook(lambda layer, inputs: features.append(clip_means(layer, inputs[0]))):
+        yield features

@@ -47,6 +47,7 @@ class Progress(Callback):
         """Start the clock when training begins or resumes."""
         self._start = self._printed = self._written = time.monotonic()
         self._first_step = trainer.global_step
+        self._since = None
         self._write(trainer, Status(self.state, trainer.global_step, int(trainer.estimated_stepping_batches)))
 
     def on_train_batch_end(

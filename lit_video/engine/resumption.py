@@ -25,6 +25,11 @@ class ExactResumption(Callback):
         self._epoch_ends = False  # whether a resumed epoch has no step left
         self._metrics: dict[str, float] = {}  # logged before the checkpoint
 
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Forget the checkpoint of an earlier fit, before Lightning loads that of this one."""
+        self._epoch_ends = False
+        self._metrics = {}
+
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Add to the checkpoint whether a validation follows its step, and state that Lightning leaves out."""
         epoch: Any = trainer.fit_loop.epoch_progress.current  # its declared type lacks ``processed``

@@ -19,18 +19,21 @@ from lightning.pytorch.loggers.logger import DummyLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 from lit_video.engine.checkpoints import Stopped
+from lit_video.errors import one_line
 from lit_video.runs.result import RowFacts
 from lit_video.settings.differences import lasting_settings
 from lit_video.settings.flat import plain_settings
 from lit_video.tables.table import Row
 from lit_video.utils.stop_signals import DONE, FAILED
-from lit_video.utils.text import first_line
 from lit_video.utils.wandb_login import wandb_project, why_offline
 from lit_video.video.seeding import digest
 
 _logger = logging.getLogger(__name__)
 
 # Slurm gives a job 30 s to stop; by default W&B may take 90 s to start, and any time to finish.
+MOST_TAG = 64  # most characters of a tag that W&B takes
+MOST_NAME = 128  # characters of a name or a group
+MOST_ID = 110  # characters of a run's names in its id: with a digest, as the name of an artifact, at most 128
 LIMITS = {"WANDB_INIT_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT_RAISES": "true"}
 
 
@@ -56,19 +59,21 @@ class RowLogger(WandbLogger):
             shown["commit"] = commit
 
         lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
-        run_id = f"{facts.table}-{facts.scale}-{facts.row}-seed{facts.seed}-{lasting:06x}"
+        names = _cut(f"{facts.table}-{facts.scale}-{facts.row}-seed{facts.seed}", MOST_ID)
+        run_id = f"{names}-{lasting:06x}"
         if "WANDB_SWEEP_ID" in os.environ:  # the agent of a W&B sweep assigns the id
             run_id = os.environ.get("WANDB_RUN_ID", run_id)
 
         reason = why_offline()
+        tags = [facts.table, facts.scale, facts.row, facts.scheme, f"seed{facts.seed}"]
         super().__init__(
-            name=f"{row.label}, seed {facts.seed} ({title})",
+            name=_cut(f"{row.label}, seed {facts.seed} ({title})", MOST_NAME),
             save_dir=run_dir,
             id=run_id,
             project=wandb_project(),
-            group=facts.table,
+            group=_cut(facts.table, MOST_NAME),
             job_type="fit",
-            tags=[facts.table, facts.scale, facts.row, facts.scheme, f"seed{facts.seed}"],
+            tags=[_cut(tag, MOST_TAG) for tag in tags if tag],
             config=shown,
             allow_val_change=True,
             mode="offline" if reason else "online",
@@ -94,7 +99,7 @@ class RowLogger(WandbLogger):
         try:
             return None if self.ended else function()
         except (Exception, SystemExit) as error:  # W&B raises SystemExit too
-            lost = f"W&B: {first_line(error)}; nothing is recorded there after step {self.step}"
+            lost = f"W&B: {one_line(error)[:300]}; nothing is recorded there after step {self.step}"
             _logger.info(f"{lost}; results are in {self.run_dir}, and files for wandb sync in {self.folder}")
             self._end()
 
@@ -167,6 +172,14 @@ class TrackRow(Callback):
         """End the record of a run that fails, or that stops at a checkpoint."""
         if self.logger:
             self.logger.close(exception.status if isinstance(exception, Stopped) else FAILED)
+
+
+def _cut(name: str, most: int) -> str:
+    """Return a name of at most ``most`` characters: of a longer one its beginning, and a digest that tells it."""
+    if len(name) <= most:
+        return name
+    mark = f"-{digest(name) % 16**6:06x}"
+    return name[: most - len(mark)] + mark
 
 
 def wandb_media(run_dir: Path) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Checkpoints of runs and exports: reading without running code, and building the model."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 from zipfile import is_zipfile
 
@@ -20,6 +22,7 @@ from lit_video.weights.integrity import EXPORTED, refuse_damage
 from lit_video.weights.parts import without
 from lit_video.weights.reading import CHECKPOINT_KEY, held, refuse_changed
 
+ADAPTED = re.compile(r"(?:^|\.)(?:base_layer|base_model|lora_\w+|modules_to_save)\.")  # names of PEFT's parameters
 LARGER = "size is larger than that of the weights in the checkpoint"
 
 
@@ -68,6 +71,8 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
     try:
         kind = known_class(family, stored["model"]) if stored else family
         tensors = checkpoint["state_dict"]
+        if any(ADAPTED.search(name) for name in tensors):
+            raise ValueError("it holds adapters; save it after model.network = model.network.merge_and_unload()")
         with no_larger_than(tensors):
             model = kind(**without(hyper_parameters, "_"))
         model.load_state_dict(tensors)
@@ -87,10 +92,11 @@ def no_larger_than(stored: Mapping[str, Tensor]) -> RemovableHandle:
     The limit is twice the number because a constructor may build a part and then replace it.
     """
     remaining = 2 * held(stored.values())
+    builder = get_ident()
 
     def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
         nonlocal remaining
-        if parameter is not None:
+        if parameter is not None and get_ident() == builder:  # PyTorch's hook is that of all threads
             remaining -= parameter.numel()
         if remaining < 0:
             raise ValueError(LARGER)

@@ -1,7 +1,6 @@
 """Trained models and their predictions on videos: logits, features, class names."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -31,7 +30,7 @@ from lit_video.inference.ranking import (
 from lit_video.inference.videos import Paths, find_videos
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import video_logits, view_scores
-from lit_video.network.aggregation import last_linear, layer_inputs
+from lit_video.network.aggregation import last_linear
 from lit_video.network.streaming import CANNOT, Stream
 from lit_video.network.transformer import VideoTransformer
 from lit_video.settings.effects import data_names, of_group, picked
@@ -88,15 +87,16 @@ def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Itera
     # one entry for each clip of the current video, with scores (crops, classes) and features (crops, width)
     views: list[Output] = []
     videos = iter(data.listed)
-    head = last_linear(model.network)
+    inputs: list[Tensor] = []
+    if last_linear(model.network):
+        model, inputs = model.keeping_features()
     for raw in data.test_dataloader():
         batch = data.normalise(move_data_to_device(raw, on))
-        collecting: AbstractContextManager[list[Tensor]] = layer_inputs(head) if head else nullcontext([])
-        with torch.inference_mode(), collecting as inputs:
+        with torch.inference_mode():
             logits = model(batch["clip"]).float().cpu()
 
         scores = view_scores(logits, model.view_average, model.num_classes)
-        features = inputs[0].float().cpu() if inputs else logits[:, :0]
+        features = inputs.pop().float().cpu() if inputs else logits[:, :0]
         clips = len(raw["video"])
         for view in zip(scores.chunk(clips), features.chunk(clips), raw["broken"], strict=True):
             views.append(view)

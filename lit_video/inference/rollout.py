@@ -17,9 +17,11 @@ Zero padding at the clip's ends gets no share; the other shares sum to one. Keys
 weights, because relevance follows the values, as in any rollout.
 """
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import torch
@@ -172,6 +174,7 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
     The output is the classifier's input: the class token, the mean over the frames' class tokens, or the mean over all
     tokens, after the temporal layers if there are any.
     """
+    network = _twin(network)
     outputs: list[tuple[Tensor, Grid]] = []
     with (
         torch.no_grad(),
@@ -194,6 +197,12 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
     place = patch_places(embedded.shape[1], grid, network.embed.prefix).to(clip.device)
     patches = shares[0].sum(-1)[place].detach()
     return Rollout(patches, 1 - float(patches.sum()), logits)
+
+
+def _twin(network: VideoTransformer) -> VideoTransformer:
+    """Return a copy with the same weights; a hook or other weights on it are not seen by threads that share these."""
+    weights = chain(network.parameters(), network.buffers())
+    return copy.deepcopy(network, {id(weight): weight for weight in weights})
 
 
 def patch_places(tokens: int, grid: Grid, prefix: Prefix) -> Tensor:

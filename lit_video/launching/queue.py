@@ -21,7 +21,7 @@ from lit_video.runs.status import read_status
 from lit_video.settings.effects import picked
 from lit_video.training.request import Run
 from lit_video.utils.messages import ASIDE
-from lit_video.utils.parallel import EVERY
+from lit_video.utils.parallel import EVERY, with_progress
 from lit_video.utils.processes import PARENT, requeue, usable_cores
 from lit_video.utils.shown import TextTable
 from lit_video.utils.stop_signals import AGAIN, DONE, MISTAKE, PREEMPTED, STATUS, handled_by
@@ -261,7 +261,8 @@ def unfinished(runs: Sequence[Run]) -> list[Run]:
     from lit_video.training.run import is_done
 
     finished = FinishedRuns()
-    remaining = [run for run in runs if not is_done(run, finished)]
+    are_done = with_progress((is_done(run, finished) for run in runs), len(runs), "checked runs")
+    remaining = [run for run, done in zip(runs, are_done, strict=True) if not done]
     for run in remaining:  # nothing is written before all are checked
         writable(run.folder)
 

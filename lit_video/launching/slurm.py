@@ -41,8 +41,8 @@ class Resources:
         counts = {"devices": self.gpus_per_node, "num_nodes": self.nodes}
         return [UserSetting(f"trainer.{name}", str(count)) for name, count in counts.items() if count]
 
-    def sbatch(self, name: str, runs: Sequence[Run]) -> list[str]:
-        """Return the command that submits an array of runs."""
+    def sbatch(self, name: str, runs: Sequence[Run], after: str = "") -> list[str]:
+        """Return the command that submits an array of runs, to start when the job ``after`` has ended."""
         array = f"0-{len(runs) - 1}"
         if self.parallel:
             array += f"%{self.parallel}"
@@ -58,6 +58,8 @@ class Resources:
         if self.gpus_per_node:
             options["gpus-per-node"] = str(self.gpus_per_node)
         options.update(self.options)
+        if after:
+            options["dependency"] = ",".join(filter(None, (f"afterany:{after}", options.get("dependency"))))
 
         flags = [f"--{option}={value}" for option, value in options.items()]
         return ["sbatch", "--parsable", "--requeue", *flags]
@@ -73,25 +75,48 @@ class Resources:
         return "\n".join([*lines, "esac", f'{shlex.join(srun)} "$@"', ""])
 
 
-def _arrays(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
-    """Return (name of a table, its runs) for each table."""
-    groups = groupby(runs, lambda run: run.request.table.name)
-    return [(name, list(group)) for name, group in groups]
+def largest_array() -> int:
+    """Return the number of tasks that this site allows in an array: Slurm's ``MaxArraySize``, by default 1001."""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        asked = ["scontrol", "show", "config"]
+        answer = subprocess.run(asked, capture_output=True, text=True, env=own_environment(), timeout=30).stdout
+        if limit := re.search(r"^MaxArraySize\s*=\s*(\d+)", answer, re.M):
+            return max(1, int(limit[1]))
+    return 1001
+
+
+def _arrays(runs: Sequence[Run]) -> list[tuple[str, list[list[Run]]]]:
+    """Return (name of a table, its runs in arrays that the site allows) for each table."""
+    most = largest_array()
+    arrays: list[tuple[str, list[list[Run]]]] = []
+    for name, group in groupby(runs, lambda run: run.request.table.name):
+        of_table = list(group)
+        arrays.append((name, [of_table[start : start + most] for start in range(0, len(of_table), most)]))
+    return arrays
 
 
 def scripts(runs: Sequence[Run], resources: Resources) -> list[str]:
-    """Return the command and the script of each table's array, as they would be submitted."""
-    arrays = _arrays(runs)
-    return [f"# {shlex.join(resources.sbatch(name, array))}\n{resources.script(array)}" for name, array in arrays]
+    """Return the command and the script of each array, as they would be submitted."""
+    texts: list[str] = []
+    for name, arrays in _arrays(runs):
+        for number, array in enumerate(arrays):
+            after = f"ARRAY_{number}" if number and resources.parallel else ""
+            texts.append(f"# {shlex.join(resources.sbatch(name, array, after))}\n{resources.script(array)}")
+    return texts
 
 
 def submit(runs: Sequence[Run], resources: Resources) -> None:
-    """Submit one array per table, and write each run's job number (``JOB_INDEX``) into its folder."""
-    for name, array in _arrays(runs):
-        job = _submitted(resources.sbatch(name, array), resources.script(array))
-        for index, run in enumerate(array):
-            _write_queued(run, f"{job}_{index}")
-        _logger.info(f"{name}: {len(array)} runs submitted as job {job}")
+    """Submit the arrays of each table, and write each run's job number (``JOB_INDEX``) into its folder.
+
+    With ``resources.parallel`` a table's arrays follow each other, as Slurm's limit is that of one array.
+    """
+    for name, arrays in _arrays(runs):
+        job = ""
+        for array in arrays:
+            job = _submitted(resources.sbatch(name, array, job if resources.parallel else ""), resources.script(array))
+            for index, run in enumerate(array):
+                _write_queued(run, f"{job}_{index}")
+            _logger.info(f"{name}: {len(array)} runs submitted as job {job}")
     _logger.info("the same command with --status shows how far they are")
 
 

@@ -3,8 +3,7 @@
 import logging
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from itertools import chain
 from typing import Any, Literal
@@ -22,11 +21,11 @@ from lit_video.modules.losses import ClipLoss, check_loss, summed_loss
 from lit_video.modules.metrics import VideoAccuracy, ViewAverage, cross_entropy, right_clips, video_metric
 from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule, optimization_of
 from lit_video.modules.own_metric import metric_values
-from lit_video.modules.starting_weights import StartingWeights, keep_features, tell_whether_awaited
+from lit_video.modules.starting_weights import StartingWeights, backbone_digest, keep_features, tell_whether_awaited
 from lit_video.modules.weights_record import record_of
-from lit_video.network.aggregation import Probe, head_inputs, linear_head, put_probe, replace_head
+from lit_video.network.aggregation import Probe, keeping_inputs, linear_head, put_probe, replace_head
 from lit_video.network.block import Checkpointing, set_grad_checkpointing
-from lit_video.network.transformer import VideoTransformer, freeze_layers, undecayed
+from lit_video.network.transformer import VideoTransformer, freeze_layers, undecayed, unwrapped
 from lit_video.network.vit import ViTSize
 from lit_video.utils.arguments import Whole, check_arguments, constructors, types_of
 from lit_video.utils.class_paths import class_path, own_class
@@ -174,6 +173,11 @@ class VideoClassifier(LightningModule):
         return type(self).__name__
 
     @property
+    def _has_users_network(self) -> bool:
+        """Whether the user gave the network, whose weights are then the user's too, or a family has built it."""
+        return settings_of(self)["family"] == VideoClassifier.__name__
+
+    @property
     def _has_positions_in_time(self) -> bool:
         """Whether the network has positions in time, so that a clip must have exactly ``num_frames`` frames."""
         network = self._plain_network
@@ -208,18 +212,18 @@ class VideoClassifier(LightningModule):
 
     def forward_features(self, clip: Tensor) -> Tensor:
         """Return the features ``(b, num_features)`` of normalised clips: the linear classifier's input."""
-        with self.features_of_calls() as features:
-            self(clip)
+        twin, features = self.keeping_features()
+        twin(clip)
         return features[0]
 
-    @contextmanager
-    def features_of_calls(self) -> Iterator[list[Tensor]]:
-        """Collect the features ``(b, num_features)`` of every call in a block, see :meth:`forward_features`."""
-        # compiled code ignores the hook that collects the inputs
-        compiling = torch.compiler.is_compiling()
-        eager = nullcontext() if compiling else torch.compiler.set_stance("force_eager")
-        with eager, head_inputs(self._plain_network) as inputs:
-            yield inputs
+    def keeping_features(self) -> tuple["VideoClassifier", list[Tensor]]:
+        """Return a twin with the same weights, and the list to which each of its calls adds the features.
+
+        This model stays as it is, so threads may share it.
+        """
+        twin, features = keeping_inputs(self, self.get_classifier())
+        assert isinstance(twin, VideoClassifier)
+        return twin, features
 
     def forward_head(self, features: Tensor) -> Tensor:
         """Return the logits ``(b, classes)`` of features ``(b, num_features)``: the linear classifier alone."""
@@ -250,6 +254,11 @@ class VideoClassifier(LightningModule):
         self._make_metrics()
 
     def _make_metrics(self) -> None:
+        """Make the metrics of validation and test; those of further loaders are copies, made when they are needed."""
+        for name, part in [*self.named_children()]:
+            if isinstance(part, VideoAccuracy):
+                delattr(self, name)
+
         kind = self._metric
         self.val_accuracy = video_metric(self.num_classes, self.several_labels, self.view_average, kind=kind)
         self.test_accuracy = video_metric(self.num_classes, self.several_labels, self.view_average, kind=kind)
@@ -302,7 +311,7 @@ class VideoClassifier(LightningModule):
         """Print what was read, or raise its error, unless a restored checkpoint replaced the starting weights.
 
         Raises:
-            UserError: ``freeze`` would freeze random weights.
+            UserError: ``freeze`` would freeze weights that the family has drawn at random.
         """
         lines = self._lines
         refused = self._refused
@@ -320,14 +329,20 @@ class VideoClassifier(LightningModule):
         for line in lines:
             rank_zero_only(_logger.info)(line)
 
-        if self._fits and self.frozen is not None and not self.weights_record.is_loaded:
+        drawn = not (self.weights_record.is_loaded or self._has_users_network)
+        if self._fits and self.frozen is not None and drawn:
             raise UserError(f"model.freeze: {self.frozen} would freeze random weights: give model.weights")
 
-    def cache_features(self) -> None:
-        """Cache the backbone's features in the trainer's data set, which has the setting ``features``."""
+    def cache_features(self, data: Any) -> None:
+        """Cache the backbone's features in a data set, which has the setting ``features``."""
         if self.frozen != "backbone":
             raise UserError("data.features: needs a frozen backbone; set model.freeze: backbone")
-        keep_features(self._plain_network, videos_of(self), self.device, settings=checked_settings(self))
+        keep_features(self._plain_network, data, self.device, backbone=self.backbone_digest)
+
+    @property
+    def backbone_digest(self) -> int:
+        """Digest of a frozen backbone, by which a data set knows its features; 0 if the backbone is trained."""
+        return backbone_digest(self._plain_network, checked_settings(self)) if self.frozen == "backbone" else 0
 
     @property
     def _start(self) -> StartingWeights:
@@ -356,8 +371,8 @@ class VideoClassifier(LightningModule):
 
     @property
     def _plain_network(self) -> Any:
-        """The network inside the wrapper of ``torch.compile``."""
-        return getattr(self.network, "_orig_mod", self.network)
+        """The network inside wrappers, for example of ``torch.compile`` or PEFT."""
+        return unwrapped(self.network)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Load weights by name, with or without the prefix of ``torch.compile``."""

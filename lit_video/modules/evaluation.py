@@ -60,7 +60,7 @@ def log_metrics(model: LightningModule, split: str, names: Mapping[str, str]) ->
     count = len(loaders(model))
     for loader in range(count):
         accuracy = metric_of(model, split, loader)
-        if not accuracy.update_called:
+        if not accuracy.has_clips():
             continue
 
         result = accuracy.compute()

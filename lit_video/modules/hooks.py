@@ -57,6 +57,7 @@ class ClassifierHooks(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse to train without the starting weights, with strategies that restore a checkpoint late."""
         self._confirm(pl_module)
+        getattr(pl_module, "_batches", []).clear()  # a step may have been cut short
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse to validate without the weights."""

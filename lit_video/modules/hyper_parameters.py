@@ -42,7 +42,8 @@ def add_settings(model: LightningModule, record: WeightsRecord, checkpoint: dict
 
     data = videos_of(model)
     if data:
-        record.note(getattr(data, "trained_on", ""))
+        if hasattr(data, "trained_on"):
+            record.note(data.trained_on(model))
         checkpoint[CHECKPOINT_KEY] = {
             "model": class_path(type(model)),
             "data": stored_settings(data),

@@ -63,6 +63,27 @@ class VideoAccuracy(Metric):
         self.video.append(video)
         self.view.append(view)
 
+    def has_clips(self) -> bool:
+        """Return whether any process has clips; every process calls it, and all compute a result or none does.
+
+        A process without clips adds none of the others' shapes, by which torchmetrics can gather theirs.
+        """
+        states = {"logits": self.logits, "target": self.target, "video": self.video, "view": self.view}
+        kinds = {name: (batches[0].shape[1:], batches[0].dtype) for name, batches in states.items() if batches}
+        if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
+            return bool(kinds)
+
+        ranks: list[dict[str, Any]] = [{}] * dist.get_world_size()
+        dist.all_gather_object(ranks, kinds)
+        of_others = next(filter(None, ranks), {})
+        if of_others and not kinds:
+            none = {
+                name: torch.zeros(0, *shape, dtype=kind, device=self.device)
+                for name, (shape, kind) in of_others.items()
+            }
+            self.update(none["logits"], none["target"], video=none["video"], view=none["view"])
+        return bool(of_others)
+
     def _read(self, of_clips: list[Tensor]) -> Tensor:
         """Concatenate the batches, without unreadable clips."""
         return dim_zero_cat(of_clips)[dim_zero_cat(self.video) >= 0]

@@ -1,9 +1,9 @@
 """Optimizer, parameter groups and learning rate schedule."""
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -11,6 +11,7 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from lit_video.errors import UserError
+from lit_video.modules.layer_order import layers_below
 from lit_video.network.transformer import undecayed
 from lit_video.utils.arguments import (
     InnerShare,
@@ -21,7 +22,6 @@ from lit_video.utils.arguments import (
     ShareBelowOne,
     check_fields,
 )
-from lit_video.weights.loading import CLASSIFIER
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,10 @@ class Optimization:
         betas: AdamW's decay rates; with ``muon`` they are 0.9 and 0.95.
         weight_decay: weight decay of the decayed group.
         decay_all: decay norms, biases, tokens and positions too, as X-ViT's release does.
-        layer_decay: factor between the rates of a layer and the layer above it (BEiT, arXiv:2106.08254, appendix H);
-            the classifier, and layers over frames (temporal attention, ViViT-2's temporal encoder), have the rate
-            ``lr``. The layers by which a Perceiver reads tokens have the rate of its first layer.
+        layer_decay: factor between the rates of a layer and the layer above it (BEiT, arXiv:2106.08254, appendix H),
+            also of other networks (:mod:`~lit_video.modules.layer_order`). The classifier, and layers over frames
+            (temporal attention, ViViT-2's temporal encoder), have the rate ``lr``. The layers by which a Perceiver
+            reads tokens have the rate of its first layer.
         warmup: share of training in which the rate rises linearly to the schedule's value at the end of the warm-up.
         warmup_start: first rate, as a share of ``lr``.
         cooldown: share of training, its last, in which the rate falls linearly to zero instead of along the cosine;
@@ -111,15 +112,13 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
     them later.
     """
     parameters_by_name = dict(module.named_parameters())
-    layers = sorted({_layer(name) for name in parameters_by_name} - {-1})  # a CNN's pooling is no layer of its own
-    tokens_and_positions = undecayed(module)
+    below = layers_below(module) if config.layer_decay != 1 else {}
+    exempt = _exempt(module)
 
     members: dict[tuple[float, bool], list[nn.Parameter]] = {}
     for name, parameter in parameters_by_name.items():
-        layer = _layer(name)
-        below = len(layers) - layers.index(layer) if layer >= 0 else 0
-        decayed = config.decay_all or (parameter.ndim > 1 and name not in tokens_and_positions)
-        members.setdefault((config.layer_decay**below, decayed), []).append(parameter)
+        decayed = config.decay_all or (parameter.ndim > 1 and name not in exempt)
+        members.setdefault((config.layer_decay ** below.get(name, 0), decayed), []).append(parameter)
 
     groups: list[dict[str, object]] = []
     for (scale, decayed), parameters in sorted(members.items(), key=lambda entry: entry[0], reverse=True):
@@ -130,14 +129,14 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
     return groups
 
 
-def _layer(name: str) -> int:
-    """Return a parameter's layer: 0 for the embedding, from 1 for the blocks, -1 for any other parameter."""
-    if re.search(rf"(?:^|\.){CLASSIFIER}", name):  # a CNN's is in its last block
-        return -1
-    block = re.search(r"(?:^|\.)blocks\.(\d+)\.(?:layers\.(\d+)\.)?", name)  # a Perceiver's layers are in one block
-    if block:
-        return 1 + int(block[1]) + int(block[2] or 0)
-    return 0 if re.search(r"(?:^|\.)embed\.", name) else -1
+def _exempt(module: nn.Module) -> set[str]:
+    """Return the names of parameters that are never decayed: by their kind, and by the lists of parts, as in timm."""
+    names = undecayed(module)
+    for prefix, part in module.named_modules():
+        listed = getattr(part, "no_weight_decay", None)
+        if callable(listed):
+            names |= {f"{prefix}.{name}" if prefix else name for name in listed()}
+    return names
 
 
 def make_schedule(config: Optimization, optimizer: torch.optim.Optimizer, steps: float) -> LambdaLR:
@@ -145,7 +144,11 @@ def make_schedule(config: Optimization, optimizer: torch.optim.Optimizer, steps:
     if not 0 < steps < math.inf:  # -1: a loader without length; 0: an empty loader
         ends = "trainer.max_steps, or trainer.max_epochs and a loader of known length that is not empty"
         raise UserError(f"the schedule of the learning rate needs an end: give {ends}")
-    return LambdaLR(optimizer, lambda step: rate(config, step / steps))
+    return LambdaLR(optimizer, partial(_rate_at, config, steps))  # a lambda could not be pickled
+
+
+def _rate_at(config: Optimization, steps: float, step: int) -> float:
+    return rate(config, step / steps)
 
 
 def rate(config: Optimization, progress: float) -> float:

@@ -184,16 +184,19 @@ class StartingWeights:
             check_labels(labels, data_labels.get(task, ()), whole and by_this_package)
 
 
-def keep_features(network: VideoTransformer, data: Any, device: torch.device, *, settings: Mapping[str, Any]) -> None:
-    """Cache a frozen backbone's features in a data set, under a hash of weights, settings and users' code."""
+def backbone_digest(network: nn.Module, settings: Mapping[str, Any]) -> int:
+    """Return a digest of a backbone: its weights, the model's settings and users' code."""
     weights = without(network.state_dict(), r"aggregate\.")
     code = []
     for kind in set(map(type, network.modules())):
         if not kind.__module__.startswith(("torch.", "lit_video.", "timm.")):
             code.append(getsource(kind))
     fields = sorted((name, repr(value)) for name, value in settings.items())
-    backbone = digest(tensors_digest(weights), fields, sorted(code))
+    return digest(tensors_digest(weights), fields, sorted(code))
 
+
+def keep_features(network: VideoTransformer, data: Any, device: torch.device, *, backbone: int) -> None:
+    """Cache a frozen backbone's features in a data set, under its digest."""
     training = network.training
     network.eval()
     data.keep_features(network.forward_features, device, backbone)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 from torch import nn
 
@@ -55,14 +54,17 @@ class WeightsRecord:
             self.loaded_from = "state"
 
 
-_RECORDS: WeakKeyDictionary[nn.Module, WeightsRecord] = WeakKeyDictionary()  # one for all classifiers of a network
-
-
 def record_of(network: nn.Module) -> WeightsRecord:
-    """Return the record of a network, which follows the state dicts that the network loads from now on."""
-    record = _RECORDS.get(network)
-    if record is None:
-        record = WeightsRecord()
-        _RECORDS[network] = record
-        network.register_load_state_dict_pre_hook(record.mark)  # type: ignore[no-untyped-call]
+    """Return the record of a network, one for all its classifiers: it follows the state dicts that the network loads.
+
+    A hook of the network holds it, so copies and pickles of the network have it too.
+    """
+    hooks: dict[int, Any] = network._load_state_dict_pre_hooks
+    for hook in hooks.values():
+        record = getattr(hook.hook, "__self__", None)
+        if isinstance(record, WeightsRecord):
+            return record
+
+    record = WeightsRecord()
+    network.register_load_state_dict_pre_hook(record.mark)  # type: ignore[no-untyped-call]
     return record

@@ -1,10 +1,8 @@
 """From features to logits: linear heads and their inputs, X-ViT's temporal attention (TA), ViViT's temporal encoder."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +11,7 @@ from lit_video.attention import Attention, Bottleneck, Grid, Joint
 from lit_video.network.block import MLP, Layer
 from lit_video.network.positions import resize_time
 from lit_video.network.style import FLAX_STYLE, init_flax
-from lit_video.network.transformer import VideoTransformer, all_tokens, frame_means
+from lit_video.network.transformer import VideoTransformer, all_tokens, frame_means, unwrapped
 from lit_video.network.vit import ViTSize, encoder
 from lit_video.utils.classes import Classes, outputs
 
@@ -312,9 +310,10 @@ class NoClassifier(nn.Identity):
         self.register_buffer("place", torch.empty(0), persistent=False)  # device and dtype of a new classifier
 
 
-def last_linear(network: nn.Module) -> nn.Linear | NoClassifier | None:
+def last_linear(network: nn.Module) -> Any:
     """Return the last linear layer, see :func:`linear_head`; ``None`` if an aggregation of the user's own has none."""
-    last: object = None
+    network = unwrapped(network)
+    last: Any = None
     if isinstance(network, VideoTransformer):
         last = network.get_classifier()
     else:
@@ -322,14 +321,20 @@ def last_linear(network: nn.Module) -> nn.Linear | NoClassifier | None:
         if isinstance(blocks, nn.ModuleList):  # a CNN of PyTorchVideo
             last = getattr(blocks[-1], "proj", None)
 
-    return last if isinstance(last, nn.Linear | NoClassifier) else None
+    is_linear = isinstance(last, NoClassifier) or (hasattr(last, "in_features") and hasattr(last, "out_features"))
+    return last if is_linear else None
 
 
-def linear_head(network: nn.Module) -> nn.Linear | NoClassifier:
-    """Return the last linear layer; its outputs are the logits, or become them by a mean over frames or pixels."""
+def linear_head(network: nn.Module) -> Any:
+    """Return the last linear layer; its outputs are the logits, or become them by a mean over frames or pixels.
+
+    Returns:
+        A ``nn.Linear``, a layer that stands for one (an adapter of PEFT, which has ``in_features`` and ``out_features``
+        too), or :class:`NoClassifier`.
+    """
     head = last_linear(network)
     if head is None:
-        raise ValueError(f"{type(network).__name__} ends in no linear layer that is known")
+        raise ValueError(f"{type(unwrapped(network)).__name__} ends in no linear layer that is known")
     return head
 
 
@@ -350,32 +355,52 @@ def replace_head(network: nn.Module, classes: int) -> None:
     network.set_submodule(name, new)
 
 
-@contextmanager
-def head_inputs(network: nn.Module) -> Iterator[list[Tensor]]:
-    """Collect the linear head's inputs, ``(b, d)`` for every call of the network.
+class InputsKept(nn.Module):
+    """A layer that also keeps the inputs of its calls, see :func:`clip_means`."""
 
-    Inputs per frame or pixel are averaged, as the network averages their logits: the head is affine, so in eval mode
-    ``features @ weight.T + bias`` are the logits.
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+        self.inputs: list[Tensor] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Call the layer."""
+        self.inputs.append(clip_means(self.layer, x))
+        return self.layer(x)
+
+
+def clip_means(layer: nn.Module, x: Tensor) -> Tensor:
+    """Average a layer's input over all axes but the batch and the channels: ``(b, d)``.
+
+    A network averages the logits of frames or pixels. The head is affine, so in eval mode these features, times its
+    weight and plus its bias, are the logits.
     """
-    with layer_inputs(linear_head(network)) as features:
-        yield features
+    if isinstance(layer, nn.Conv3d):
+        return x.flatten(2).mean(2)
+    return x.flatten(1, -2).mean(1) if x.ndim > 2 else x
 
 
-@contextmanager
-def layer_inputs(layer: nn.Module) -> Iterator[list[Tensor]]:
-    """Collect a layer's inputs, averaged over all axes but the batch and the channels: ``(b, d)`` for every call."""
-    features: list[Tensor] = []
+def keeping_inputs(network: nn.Module, layer: nn.Module) -> tuple[nn.Module, list[Tensor]]:
+    """Return a twin of a network that keeps the inputs of one of its layers, and their list, one for each call.
 
-    def keep(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        x = inputs[0]
-        if isinstance(module, nn.Conv3d):
-            x = x.flatten(2).mean(2)
-        elif x.ndim > 2:
-            x = x.flatten(1, -2).mean(1)
-        features.append(x)
+    Nothing is written on the network, as a hook would be: threads that share it get the inputs of their own calls.
+    """
+    name = next(name for name, module in network.named_modules() if module is layer)
+    keeping = InputsKept(layer)
+    return with_part(network, name, keeping), keeping.inputs
 
-    handle = layer.register_forward_pre_hook(keep)
-    try:
-        yield features
-    finally:
-        handle.remove()
+
+def with_part(network: nn.Module, name: str, part: nn.Module) -> nn.Module:
+    """Return a twin of a network with another part; it shares all other parts, and their weights, with the network.
+
+    The twin is not compiled: compiled code holds the network itself.
+    """
+    if not name:
+        return part
+    first, _, rest = name.partition(".")
+    if first == "_orig_mod":
+        return with_part(network.get_submodule(first), rest, part)
+    twin: nn.Module = object.__new__(type(network))
+    vars(twin).update(vars(network), _compiled_call_impl=None)
+    vars(twin)["_modules"] = network._modules | {first: with_part(network.get_submodule(first), rest, part)}
+    return twin

@@ -1,5 +1,6 @@
 """The video transformer that all models share: embed -> blocks -> read out -> aggregate."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Literal
 
@@ -13,6 +14,8 @@ from lit_video.network.vit import ViTSize
 
 # (tokens ``(b, n, d)``, their grid, the final layer norm) -> features ``(b, d)`` or ``(b, t, d)``
 ReadTokens = Callable[[Tensor, Grid, nn.Module], Tensor]
+# a word in the own name of a parameter that is no weight of a layer
+NO_WEIGHT = re.compile(r"(?:^|_)(?:pos|positions?|tokens?|embed|embeddings?|latents|table)(?:_|$)")
 
 
 class VideoTransformer(nn.Module):
@@ -62,6 +65,9 @@ class VideoTransformer(nn.Module):
     def get_classifier(self) -> nn.Module | None:
         """Return the last layer of the aggregation, which gives the logits; ``None`` if it has no ``head``."""
         head = getattr(self.aggregate, "head", None)
+        copies = getattr(head, "modules_to_save", None)  # PEFT trains a copy in place of the part
+        if head is not None and isinstance(copies, nn.ModuleDict):
+            head = copies[head.active_adapters[0]]
         return head[-1] if isinstance(head, nn.Sequential) else head
 
     def no_weight_decay(self) -> set[str]:
@@ -94,9 +100,32 @@ class VideoTransformer(nn.Module):
         return self.forward_head(features)
 
 
+def unwrapped(network: nn.Module) -> nn.Module:
+    """Return the network in wrappers of ``torch.compile``, of PEFT, and of PyTorch's averages and parallel copies."""
+    while not isinstance(network, VideoTransformer):
+        base = getattr(network, "get_base_model", None)  # PEFT
+        inner = base() if callable(base) else getattr(network, "_orig_mod", None)
+        if inner is None and type(network).__module__.startswith("torch."):
+            inner = getattr(network, "module", None)
+        if not isinstance(inner, nn.Module):
+            return network
+        network = inner
+    return network
+
+
 def undecayed(module: nn.Module) -> set[str]:
-    """Return the names of a module's tokens and positions, which have no weight decay though they are no vectors."""
-    return {name for name, _ in module.named_parameters() if name.endswith(("_token", "_embed", "latents"))}
+    """Return the names of a module's tokens, positions and tables, which are no vectors and yet have no weight decay.
+
+    Names of parameters tell them, also in networks of others (``pos_embed``, ``relative_position_bias_table``), and the
+    class ``nn.Embedding``.
+    """
+    names: set[str] = set()
+    for prefix, part in module.named_modules():
+        for name, _ in part.named_parameters(prefix, recurse=False):
+            own_name = name.rpartition(".")[2]
+            if isinstance(part, nn.Embedding) or NO_WEIGHT.search(own_name):
+                names.add(name)
+    return names
 
 
 def freeze_layers(network: nn.Module, layers: int | Literal["backbone"]) -> None:

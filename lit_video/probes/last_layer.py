@@ -5,7 +5,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
-from lit_video.network.aggregation import layer_inputs
+from lit_video.network.aggregation import keeping_inputs
 
 LAYERS = (nn.Linear, nn.Conv3d)
 
@@ -22,8 +22,8 @@ def reading_inputs(network: nn.Module, layer: nn.Module) -> Callable[[Tensor], T
     """Return a function from clips to a layer's input, averaged over all axes but the batch and the channels."""
 
     def read(clip: Tensor) -> Tensor:
-        with layer_inputs(layer) as inputs:
-            network(clip)
+        twin, inputs = keeping_inputs(network, layer)
+        twin(clip)
         return inputs[-1]
 
     return read

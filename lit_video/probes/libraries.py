@@ -137,8 +137,12 @@ def of_hugging_face(folder: Path, options: ModelOptions) -> FrozenModel:
     class FramesFirst(nn.Module):
         """The model for clips ``(b, 3, t, height, width)``."""
 
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = module
+
         def forward(self, clips: Tensor) -> object:
-            return module(pixel_values=clips.transpose(1, 2))
+            return self.model(pixel_values=clips.transpose(1, 2))
 
     return FrozenModel(name, reading_inputs(FramesFirst(), layer), clip, what=CLASSIFIER_INPUT, module=module)
 

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from torch import nn
 
 from lit_video.engine.checkpoint_file import best_checkpoint, peek
@@ -16,13 +15,16 @@ from lit_video.training.trainer import RunCLI
 
 @contextmanager
 def compiled(network: nn.Module, enabled: bool) -> Iterator[None]:
-    """Compile a network in place for the time of a block; parameter names and random draws stay the same."""
+    """Compile a network in place for the time of a block; parameter names and random draws stay the same.
+
+    Copies of the network are not compiled: the code of a bound method would compute with this network's weights.
+    """
     if enabled:
-        network.forward = torch.compile(network.forward, options={"fallback_random": True})
+        network.compile(options={"fallback_random": True})
     try:
         yield
     finally:
-        vars(network).pop("forward", None)  # compiled code would ignore hooks added later
+        network._compiled_call_impl = None  # compiled code would ignore hooks added later
 
 
 @dataclass(frozen=True)

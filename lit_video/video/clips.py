@@ -120,13 +120,14 @@ class ClipDataset(Dataset[Sample]):
         return len(self.records) * (self.clips or 1)
 
     def __getitem__(self, item: Key | int) -> Sample:
-        """Decode one clip; an index without an epoch (from other samplers) belongs to epoch 0."""
-        return self._samples([_key(item)])[0]
+        """Decode one clip, see :func:`full_key`."""
+        return self._samples([full_key(item, training=self.clips is None)])[0]
 
     def __getitems__(self, items: list[Key] | list[int]) -> list[Sample]:
         """Return a batch for PyTorch's loader; decode a video's clips together."""
         samples: list[Sample] = []
-        for _, keys in groupby(map(_key, items), self._epoch_and_video):
+        full_keys = [full_key(item, training=self.clips is None) for item in items]
+        for _, keys in groupby(full_keys, self._epoch_and_video):
             samples += self._samples(list(keys))
         return samples
 
@@ -211,9 +212,14 @@ class ClipDataset(Dataset[Sample]):
         return reordered((first + numbers).tolist(), self.order)
 
 
-def _key(item: Key | int) -> Key:
-    """Return the key of an item of a sampler; an index alone belongs to epoch 0."""
-    return item if isinstance(item, tuple) else (0, item)
+def full_key(item: Key | int, *, training: bool) -> Key:
+    """Return the key of an item of a sampler; to an index alone, of a sampler of others, an epoch is added.
+
+    In training the epoch is drawn from PyTorch's global generator, so that each pass has other clips; else it is 0.
+    """
+    if isinstance(item, tuple):
+        return item
+    return (int(torch.randint(2**31, ())) if training else 0, int(item))
 
 
 def _chosen(frames: Frames, available: list[int], numbers: list[int]) -> Frames:

@@ -42,6 +42,7 @@ class TrainingSampler(DistributedSampler[Sample]):
         self.order = order
         self.batch_size = batch_size
         self.ranks = ranks
+        self.processes = ranks[0]
         self.accumulate = accumulate
         self.step_size = batch_size * ranks[0] * accumulate
         self.steps = items // self.step_size
@@ -75,6 +76,7 @@ class EvaluationSampler(DistributedSampler[Sample]):
 
     def __init__(self, items: int, ranks: tuple[int, int] = (1, 0)) -> None:
         super().__init__(range(items), num_replicas=ranks[0], rank=ranks[1], shuffle=False)  # type: ignore[arg-type]
+        self.processes = ranks[0]
 
     def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
         for index in super().__iter__():
@@ -92,6 +94,7 @@ class TimedLoader(DataLoader[Sample]):
     """Loader that counts in ``waited`` the seconds for which the host has waited for batches."""
 
     waited = 0.0
+    _is_accelerate_prepared = False
     _ends: "weakref.finalize[..., Any] | None" = None
 
     def __iter__(self) -> Iterator[Sample]:  # type: ignore[override]
@@ -102,6 +105,10 @@ class TimedLoader(DataLoader[Sample]):
             self._ends = weakref.finalize(self, _end_workers, batches)
             atexit.register(self._ends)  # runs before PyTorch's exit function, after which workers cannot be ended
         return self._timed(batches)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state of a copy, which has no workers to end."""
+        return vars(self) | {"_ends": None}
 
     def _timed(self, batches: Iterable[Sample]) -> Iterator[Sample]:
         start = time.perf_counter()

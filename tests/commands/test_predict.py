@@ -13,7 +13,7 @@ from PIL import Image
 from lit_video.__main__ import main
 from lit_video.inference.predict import load
 from lit_video.modules import ConvNet, ViViT
-from lit_video.network.aggregation import head_inputs, linear_head
+from lit_video.network.aggregation import keeping_inputs, linear_head
 from lit_video.network.vit import ViTSize
 from lit_video.video import clips as dataset_module
 from lit_video.video.decoding import decode, frame_table
@@ -106,9 +106,11 @@ def test_features_through_the_last_layer_are_the_logits(name):
         network = ConvNet(5, 8, 32, architecture=name, width=16).eval().network
         clips = clip_of(8, 32, 32)
         torch.nn.init.normal_(linear_head(network).weight)
-    with torch.no_grad(), head_inputs(network) as inputs:
-        logits = network(clips)
     head = linear_head(network)
+    twin, inputs = keeping_inputs(network, head)
+    with torch.no_grad():
+        logits = twin(clips)
+    assert torch.equal(logits, network(clips))
     assert len(inputs) == 1
     assert inputs[0].shape == (2, head.in_features)
     assert (logits[0] - logits[1]).abs().max() > 1e-5

@@ -1,7 +1,11 @@
 """Test ``--compile``: equal training, names and draws, and an error line where it fails. Test float32's rounding."""
 
+import copy
+import pickle
+
 import pytest
 import torch
+from timm.utils import ModelEmaV3
 from torch._dynamo import lookup_backend
 
 from lit_video.__main__ import main
@@ -53,6 +57,30 @@ def test_a_compiled_training_is_the_same_training(row, tmp_path, graphs, capsys)
     assert "finished, skipped" in capsys.readouterr().out
     assert main([*command[:-1], "--trainer.max_epochs=3"]) == 0, "resumed"
     assert has_result(run)
+
+
+COPIES = {
+    "deepcopy": copy.deepcopy,
+    "copy": lambda network: copy.deepcopy(copy.copy(network)),
+    "pickle": lambda network: pickle.loads(pickle.dumps(network)),
+    "AveragedModel": lambda network: torch.optim.swa_utils.AveragedModel(network).module,
+    "timm's EMA": lambda network: ModelEmaV3(network).module,
+}
+
+
+def test_a_copy_of_a_compiled_network_computes_with_its_own_weights(graphs):
+    network = xvit(ViTSize(16, 1, 2), 5, ClipSize((16, 16), 8, 2)).eval()
+    clip = torch.randn(1, 3, 2, 16, 16)
+    with compiled(network, enabled=True), torch.no_grad():
+        expected = network(clip)
+        assert graphs, "the network itself is compiled"
+        teachers = {name: copied(network).eval() for name, copied in COPIES.items()}
+        for parameter in network.parameters():
+            parameter.mul_(2)
+        for name, teacher in teachers.items():
+            torch.testing.assert_close(teacher(clip), expected, msg=name)
+        assert not torch.allclose(network(clip), expected)
+    assert network._compiled_call_impl is None
 
 
 def test_what_cannot_be_compiled_ends_in_a_line(row, tmp_path, monkeypatch, capsys):

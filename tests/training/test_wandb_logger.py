@@ -10,10 +10,13 @@ import wandb
 from wandb.util import get_core_path
 
 from lit_video.__main__ import main
+from lit_video.engine.wandb_logger import RowLogger
 from lit_video.reports.wandb import panels
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import has_result
+from lit_video.runs.result import RowFacts
 from lit_video.tables.reading import read_table
+from lit_video.tables.table import Row
 from tests.training.wandb_server import keys_of
 
 
@@ -150,3 +153,41 @@ def test_a_trial_of_a_sweep_is_one_run(table, monkeypatch, capsys):
     monkeypatch.setenv("WANDB_SWEEP_ID", "s")
     assert main(["fit", "--config", str(table[0])]) == 2
     assert "--row" in capsys.readouterr().err
+
+
+LONG = {
+    "table": "a_table_of_mine_" * 6,
+    "scale": "four-frames-" * 7,
+    "row": "window_of_two_frames_" * 4,
+    "scheme": "größe × 2 " * 9,
+}
+
+
+@pytest.mark.parametrize("changed", [[], ["table"], ["scale"], ["row"], ["scheme"], [*LONG]])
+def test_names_of_any_length_are_recorded_and_stay_different(changed, tmp_path):
+    def logger(end):
+        names = {name: f"{LONG[name]}{end}" if name in changed else name for name in LONG}
+        facts = RowFacts(**names, seed=0, params=1, gmacs=1.0, views=1)
+        return RowLogger(
+            tmp_path, facts, commit=None, config={}, row=Row(names["row"], names["row"], {}, {}), title="t"
+        )
+
+    one, other = logger("1"), logger("2")
+    for made in (one, other):
+        given = made._wandb_init
+        settings = wandb.Settings(run_id=given["id"], run_tags=given["tags"], run_group=given["group"])
+        assert len(settings.run_tags) == 5
+        assert max(map(len, (given["id"], given["name"], given["group"]))) <= 128
+        wandb.Artifact(f"model-{given['id']}", type="model")
+    differ = [a != b for a, b in zip(one._wandb_init["tags"], other._wandb_init["tags"], strict=True)]
+    assert sum(differ) == len(changed)
+    if set(changed) & {"table", "scale", "row"}:
+        assert one._wandb_init["id"] != other._wandb_init["id"]
+
+
+def test_a_setting_that_wandb_refuses_is_named(tmp_path, capsys):
+    facts = RowFacts(**dict.fromkeys(LONG, "x"), seed=0, params=1, gmacs=1.0, views=1)
+    logger = RowLogger(tmp_path, facts, commit=None, config={}, row=Row("x", "x", {}, {}), title="t")
+    assert logger.call(lambda: wandb.Settings(run_tags=("y" * 65,))) is None
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "nothing is recorded" in line]
+    assert "is 65 characters" in line
