@@ -8,7 +8,6 @@ import torch
 from lightning import Trainer
 
 from lit_video.datamodules import VideoFolder
-from lit_video.datamodules.drawn_videos import DrawnVideos
 from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule
 from lit_video.network.vit import ViTSize
@@ -44,7 +43,6 @@ DATA = {
     "workers": lambda videos: VideoFolder(videos, **CLIPS, num_workers=1),
     "skills": lambda videos: four_skills(videos, keep_gb=0.1),
     "features": lambda videos: VideoFolder(videos, **CLIPS, num_workers=0, features=f"{videos}-features"),
-    "drawn": lambda videos: DrawnVideos(**CLIPS, num_workers=0, epoch_length=8, val_length=4, tasks=("motion",)),
 }
 
 
