@@ -8,20 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from benchmarks.papers.verdicts import link_to, sharing, verdict_lines, verdict_list
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, COST_HEADER, cost_cells
-from lit_video.reports.verdicts import (
-    NOT_RECORDED,
-    OTHER_TABLES,
-    Verdict,
-    by_paper,
-    judge_claims,
-    link_to,
-    sharing,
-    tally,
-    verdict_lines,
-    verdict_list,
-)
+from lit_video.reports.verdicts import NOT_RECORDED, OTHER_TABLES, Verdict, by_paper, judge_claims, tally
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.folder import run_folders
 from lit_video.tables.claims import read_claims

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, TypeVar, get_args
 
 from lit_video.tables.claims import Claim, read_claims
@@ -15,10 +14,9 @@ from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import LEVEL, holm_adjusted
 from lit_video.tables.summary import TableRuns
 from lit_video.tables.table import Table
-from lit_video.utils.text import markdown_lines, natural, plural
+from lit_video.utils.text import natural, plural
 
 Runs = TypeVar("Runs", bound=TableRuns)
-VERDICT_HEADER = ["claim", "rows", "paper", "ours", "verdict"]
 OTHER_TABLES = "Other tables"  # heading of tables without a paper
 PAPER = re.compile(r".*?arXiv:[\d.]+")
 TABLE_NUMBER = re.compile(r"(?:Table|Fig\.|section) [\d.]+\w?")
@@ -85,13 +83,6 @@ class Verdict:
         limit = f"; {self.judged.few}" if self.judged.few else ""
         return f" (80 % power {detectable:.1f}{limit})"
 
-    @property
-    def link(self) -> str:
-        """The claim in Markdown, linked to its table if one was run."""
-        if not self.runs:
-            return self.claim.text
-        return link_to(self.claim.table.name, self.scale, self.claim.text)
-
 
 def judge_claims(claims: Sequence[Claim], tables: Sequence[TableRuns]) -> list[Verdict]:
     """Return each claim's verdict by the runs of ``tables``, with verdicts at further scales as follow-ups.
@@ -138,33 +129,6 @@ def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return marked
 
 
-def across(main: Verdict) -> str:
-    """Say which scales answer a claim differently and why, or that at least three data sets answer it alike."""
-    tested = [verdict for verdict in (main, *main.follow_ups) if verdict.seeds > 1 and verdict.tested]
-
-    apart = []
-    for first, second in combinations(tested, 2):
-        if _apart(first, second):
-            apart.append(f"{first.scale} and {second.scale}")
-    if apart:
-        return f"; {', '.join(apart)} differ: {main.claim.differs or 'no explanation yet'}"
-
-    scales = [verdict.scale for verdict in tested if verdict.judgement.startswith(("supported", "contradicted"))]
-    # embedded_longer and embedded+gpu have the data of embedded
-    data = {re.split("[_+-]", scale)[0] for scale in scales}
-    return f"; alike at {', '.join(scales)}" if len(data) > 2 else ""
-
-
-def _apart(first: Verdict, second: Verdict) -> bool:
-    """Return whether two scales answer a claim differently: by their judgements, or by the sign of a difference."""
-    answers = {first.judgement.split()[0], second.judgement.split()[0]}
-    if answers == {"supported", "contradicted"}:
-        return True
-
-    signs = {pair.compared.rows: pair.difference.sign for pair in second.pairs if pair.difference}
-    return any(pair.difference and pair.difference.sign * signs.get(pair.compared.rows, 0) < 0 for pair in first.pairs)
-
-
 def _verdict(claim: Claim, by_scale: Mapping[str, TableRuns], scale: str) -> Verdict:
     """Judge a claim by the runs at a scale, if there are any."""
     runs = by_scale.get(scale, TableRuns(claim.table, {}, {}, RowHits(), {}))
@@ -176,21 +140,6 @@ def _verdict(claim: Claim, by_scale: Mapping[str, TableRuns], scale: str) -> Ver
         seeds=min((len(runs.hits[row]) for row in rows), default=0),
         runs=frozenset(hash(hits.tobytes()) for row in rows for hits in runs.hits[row]),
     )
-
-
-def sharing(verdicts: Sequence[Verdict]) -> list[tuple[int, list[int]]]:
-    """Return the claims whose verdicts share a run with later claims, and these, by their numbers from 1.
-
-    Equal predictions count as one run, because ``--reuse`` takes one training for equal rows of several tables.
-    """
-    tested = [(number, verdict) for number, verdict in enumerate(verdicts, 1) if verdict.tested]
-
-    shared = []
-    for number, verdict in tested:
-        others = [other for other, later in tested if other > number and verdict.runs & later.runs]
-        if others:
-            shared.append((number, others))
-    return shared
 
 
 def by_paper(tables: Iterable[Runs], claims: Sequence[Claim]) -> dict[str, dict[str, list[Runs]]]:
@@ -274,7 +223,7 @@ def of_table(read: TableRuns) -> list[str]:
     verdicts = []
     for main in judge_claims(read_claims(read.table.path.parent), [read]):
         for verdict in (main, *main.follow_ups):
-            if verdict.scale == read.table.scale and (_ours(verdict) or verdict.tested):
+            if verdict.scale == read.table.scale and (differences_in_words(verdict) or verdict.tested):
                 verdicts.append(verdict)
     if not verdicts:
         return []
@@ -282,59 +231,12 @@ def of_table(read: TableRuns) -> list[str]:
     verdicts = corrected(verdicts)
     lines = [tally(verdicts)]
     for verdict in verdicts:
-        rows = f"{_pairs(verdict.claim)}: {_ours(verdict)}"
+        rows = f"{pairs_in_words(verdict.claim)}: {differences_in_words(verdict)}"
         lines.append(f"- {verdict.text}{verdict.power}: {verdict.claim.text} ({rows})")
     return lines
 
 
-def verdict_list(verdicts: Sequence[Verdict], page: str, first: int = 1) -> str:
-    """Return a short table in Markdown: a line per claim, linked to its table on a page, with its follow-ups.
-
-    Claims are numbered from ``first``.
-    """
-    body = []
-    for number, main in enumerate(verdicts, first):
-        link = main.link.replace("](#", f"]({page}#")
-        verdict = main.text + main.power + across(main)
-        follow_ups = [f"{other.scale}: {_shortly(other, main)}{other.power}" for other in main.follow_ups]
-        body.append([str(number), link, verdict, "; ".join(follow_ups)])
-    return markdown_lines(["", "claim", "verdict", "follow-ups"], body, numbers=False)
-
-
-def _shortly(follow_up: Verdict, main: Verdict) -> str:
-    """Return a follow-up's verdict, without its reason if that is the main verdict's too."""
-    why = follow_up.judged.why
-    return follow_up.words if why and why == main.judged.why else follow_up.text
-
-
-def verdict_lines(verdicts: Sequence[Verdict]) -> str:
-    """Return a table in Markdown: a line per claim, linked to its table, and its follow-ups below it."""
-    if not verdicts:
-        return ""
-
-    body = []
-    for main in verdicts:
-        body.append([f"{main.link} ({main.claim.section})", *_cells(main)])
-        for follow_up in main.follow_ups:
-            why = follow_up.claim.follow_ups.get(follow_up.scale, "")
-            body.append([f"follow-up: {why}".removesuffix(": "), *_cells(follow_up)])
-    return markdown_lines(VERDICT_HEADER, body, numbers=False)
-
-
-def _cells(verdict: Verdict) -> list[str]:
-    """Return the cells of a verdict: its rows, the paper's numbers, our differences, the judgement."""
-    claim = verdict.claim
-    papers = [f"{first:.1f} - {second:.1f}" for first, second in claim.paper()]
-    differences = _ours(verdict)
-    return [
-        f"{claim.table.name}: {_pairs(claim)}",
-        "; ".join(papers) or "no numbers printed",
-        f"{verdict.scale}: {differences}" if differences else "",
-        verdict.text,
-    ]
-
-
-def _pairs(claim: Claim) -> str:
+def pairs_in_words(claim: Claim) -> str:
     """Return the pairs of a claim, what they vary, and what is tested about their difference."""
     if claim.kind == "spread":
         rows = ", ".join(row for row, _ in claim.pairs)
@@ -348,15 +250,8 @@ def _pairs(claim: Claim) -> str:
     return f"{varied}; {how} {plural(claim.margin, 'point')}"
 
 
-def _ours(verdict: Verdict) -> str:
+def differences_in_words(verdict: Verdict) -> str:
     """Return our differences by pair, with their intervals."""
     own = [pair.text for pair in verdict.pairs if pair.compared.rows in verdict.claim.pairs and pair.text]
     others = [pair for pair in verdict.pairs if pair.compared.rows not in verdict.claim.pairs and pair.text]
     return "; ".join([*own, *(f"over {pair.compared.second} {pair.text}" for pair in others)])
-
-
-def link_to(table: str, scale: str, text: str = "") -> str:
-    """Return a link to the heading ``TABLE (SCALE)``, by the anchor that GitHub gives it."""
-    heading = f"{table} ({scale})"
-    anchor = re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-"))
-    return f"[{text or heading}](#{anchor})"
