@@ -48,11 +48,6 @@ class Probed(Shown):
     picture: Path | None = None  # PNG of the accuracies by skill
 
     @property
-    def ok(self) -> bool:
-        """True, as the model was probed."""
-        return True
-
-    @property
     def skills(self) -> "dict[str, SkillSeen]":
         """Accuracies by the skill's name."""
         return {skill.name: skill for skill in self.measured.skills}

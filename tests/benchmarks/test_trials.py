@@ -1,0 +1,92 @@
+"""Test the tables of the trials, on made runs in packs of a small plan."""
+
+import numpy as np
+import pytest
+
+from benchmarks import evidence
+from benchmarks.trials import tables
+from lit_video.datamodules.temporal_skills import SKILLS
+from lit_video.runs.curves import write_curves
+from lit_video.runs.packing import pack_runs
+from lit_video.runs.predictions import Draws, Predictions, file_of_further, packed_predictions
+from tests.fake_runs import change_result, recorded, write_result
+
+PAIRS = 40
+PLAN = """
+hours: 1
+end: 30
+results: RESULTS
+stages:
+  crossing:
+    why: One cell, in two lengths.
+    runs:
+      - configs: [F/trials.yaml, F/trials_2000.yaml, F/trials_cooldown.yaml]
+        seeds: [0]
+        steps: 1
+        step: 1.0
+        tables: {ablation_tw: {tw1: 1.0}}
+      - configs: [F/trials.yaml, F/trials_cooldown.yaml]
+        seeds: [0]
+        steps: 1
+        step: 1.0
+        tables: {ablation_tw: {tw1: 1.0}}
+""".replace("F/", "benchmarks/trials/")
+
+
+def films(right):
+    """Return predictions of films and their reverses; of each skill a share of the pairs is right."""
+    target = np.repeat(np.arange(2 * len(SKILLS)), PAIRS)
+    pair = np.tile(np.arange(PAIRS), 2 * len(SKILLS))
+    of_skill = np.array([right[SKILLS[number // 2]] for number in target])
+    said = np.where(pair < PAIRS * of_skill, target, target // 2 * 2)
+    names = [f"{skill} {way}" for skill in SKILLS for way in ("back", "forth")]
+    opposite = np.arange(2 * len(SKILLS)) ^ 1
+    logits = np.eye(2 * len(SKILLS))[said]
+    draws = Draws.of_names("pair", [f"{number // 2}/{which}" for number, which in zip(target, pair, strict=True)])
+    return Predictions.of_logits(np.arange(len(target)), {"": (logits, target, names)}, opposite=opposite, draws=draws)
+
+
+def write_trial(run, runs, *, steps, right):
+    """Write a finished run as the plan wants it, which tells a share of each skill's films."""
+    folder = run.folder(runs)
+    folder.mkdir(parents=True)
+    predictions = films(right)
+    task = predictions.tasks[""]
+    metrics = {"test/video_top1": 50.0}
+    for split in ("train", "fresh"):
+        (folder / file_of_further(split)).write_bytes(packed_predictions(predictions))
+        metrics[f"{split}/video_top1"] = 100 * float(task.hits().mean())
+        for number, skill in enumerate(SKILLS):
+            of_skill = task.target // 2 == number
+            metrics[f"{split}/direction/{skill}"] = 100 * float(task.direction[of_skill].mean())
+    write_curves(
+        folder, [{"epoch": 1, "step": 500, "val/loss": 1.0, "val/direction/drift": 90.0, "val/direction/order1": 52.0}]
+    )
+    facts = {"table": run.table, "scale": run.read.scale, "row": run.row, "seed": run.seed, "steps": steps}
+    write_result(folder, **facts, test_videos=2, metrics=metrics)
+    change_result(folder, identity={"settings": recorded(run.read.settings | run.read.row(run.row).settings)})
+
+
+@pytest.fixture
+def trials(tmp_path, monkeypatch):
+    """Pack a training of 2,000 steps, and one of 4,000 that tells more."""
+    path = tmp_path / "plan.yaml"
+    path.write_text(PLAN.replace("RESULTS", str(tmp_path / "results")))
+    plan = evidence.read_plan(path)
+    half, full = plan.runs
+    seen = dict.fromkeys(SKILLS, 1.0) | {"meeting": 0.5, "duration": 0.0}
+    write_trial(half, tmp_path / "made", steps=2000, right=seen | {"meeting": 0.3})
+    write_trial(full, tmp_path / "made", steps=4000, right=seen)
+    pack_runs([tmp_path / "made"], plan.results)
+    monkeypatch.setattr(tables, "PLAN", path)
+
+
+def test_a_trial_says_what_has_begun_and_what_has_finished(trials, capsys):
+    assert tables.main() == 0
+    said = capsys.readouterr().out
+    assert "Crossing: directions right of" in said
+    (half, full) = (line.split("│") for line in said.partition("Length:")[2].splitlines() if "tw1" in line)
+    assert [cell.strip() for cell in half[2:4]] == ["0", "2000"] and full[3].strip() == "4000"
+    begun, not_begun, unfinished, gain = (cell.strip() for cell in full[9:13])
+    assert (begun, not_begun, unfinished) == ("drift", "duration", "")
+    assert gain.startswith("+1.") and half[12].strip() == "" and half[11].strip() == "meeting"
