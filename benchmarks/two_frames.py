@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 def skill_names() -> list[str]:
     """Return the names of the skills of the largest data set in experiments/."""
-    names: list[str] = read_yaml(EXPERIMENTS / "scale/profile.yaml")["data"]["init_args"]["skills"]
+    names: list[str] = read_yaml(EXPERIMENTS / "scale/twelve.yaml")["data"]["init_args"]["skills"]
     return names
 
 

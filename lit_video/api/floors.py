@@ -50,7 +50,7 @@ def floors(
 
     Args:
         table: name or path of a table on TemporalSkills.
-        overlays: names or paths of further files, such as ``scale/profile``.
+        overlays: names or paths of further files, such as ``scale/twelve``.
         rows: the row whose data set is meant; ``None`` for the first one.
         settings: nested data as in a YAML file, over files and rows.
         recipe: the scale's recipe where the paper and its code disagree.

@@ -10,7 +10,7 @@ from lit_video.utils.stop_signals import DONE
 
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
-    parser.examples("skills", "--config experiments/skills.yaml --config experiments/scale/profile.yaml")
+    parser.examples("skills", "--config experiments/skills.yaml --config experiments/scale/twelve.yaml")
     add_shared(parser, "tables", "--config", "--recipe", "--row")
     accept_settings(parser)
 

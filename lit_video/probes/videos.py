@@ -15,7 +15,7 @@ from lit_video.datamodules.floors import sum_ceiling, two_frames_ceiling
 from lit_video.datamodules.temporal_skills import VERSION, DrawnPair, first_steps
 from lit_video.video.seeding import digest
 
-# the skills of experiments/scale/profile.yaml; short clips leave out those whose turn is longer than the clip
+# the skills of experiments/scale/twelve.yaml; short clips leave out those whose turn is longer than the clip
 PROBED_SKILLS = (
     "drift",
     "zoom",
@@ -32,7 +32,7 @@ PROBED_SKILLS = (
 )
 MOST_STEPS_SHOWN = 16  # most steps of a turn; clips of more frames show each step several times
 FEWEST_STEPS = 4
-DIFFICULTY = 0.4  # difficulty of the training videos of experiments/scale/profile.yaml
+DIFFICULTY = 0.4  # difficulty of the training videos of experiments/scale/twelve.yaml
 SMALLEST = 16  # least side in pixels at which pictures are drawn; for smaller clips they are resized
 PROBE_SPLIT = "probe"  # goes into every seed, so that no split of a data set has these videos
 SMALL_SIDE = 8  # side in pixels of the small frames; a probe of their pixels is the floor for the model's features

@@ -133,7 +133,7 @@ def test_a_table_and_a_report_are_those_of_the_command_line(fake_runs, tmp_path,
 
 def test_counts_and_checks_are_those_of_the_command_line(table, tiny, letters, tmp_path, capsys):
     costs = lit_video.cost(table[0], settings=TINY)
-    floors = lit_video.floors("skills", "scale/profile")
+    floors = lit_video.floors("skills", "scale/twelve")
     source = shutil.copytree(letters, tmp_path / "letters")
     prepared = lit_video.prepare(source, tmp_path / "small", short_side=32)
     weights = lit_video.published_weights()
@@ -143,7 +143,7 @@ def test_counts_and_checks_are_those_of_the_command_line(table, tiny, letters, t
     of_data = flags_of({"data": listed})
     for words, result in (
         (["cost", str(table[0]), *flags_of(TINY)], costs),
-        (["data", "floors", "skills", "-c", "scale/profile"], floors),
+        (["data", "floors", "skills", "-c", "scale/twelve"], floors),
         (["data", "prepare", str(source), str(tmp_path / "small"), "--short-side", "32"], prepared),
         (["weights"], weights),
         (["data", "check", str(source), "--dataset", "VideoCSV", "-o", str(checked.manifest), *of_data], checked),

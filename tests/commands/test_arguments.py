@@ -46,9 +46,9 @@ def test_a_seed_in_a_file_is_that_of_the_run_or_refused(capsys, tmp_path, tiny):
 def test_printed_settings_hold_the_scale_s_recipe_and_the_row(capsys, tiny):
     scale = ["--config", "experiments/scale/ssv2.yaml", "--data.root=/tmp"]
     paper = printed(capsys, *scale)
-    assert [row["model"]["init_args"]["window"] for row in paper] == [0, 1, 2, 2]
+    assert [row["model"]["init_args"]["window"] for row in paper] == [0, 0, 1, 2, 2]
     (released,) = printed(capsys, *scale, "--row", "tw1", "--recipe", "released", "--seeds", "4")
-    for config, frames, scope, seed in ((paper[1], 8, "per_head", 0), (released, 16, "full", 4)):
+    for config, frames, scope, seed in ((paper[2], 8, "per_head", 0), (released, 16, "full", 4)):
         settings = config["model"]["init_args"]
         assert (settings["size"], settings["scope"]) == ("B", scope)
         assert settings["image_weights"] == "timm:vit_base_patch16_224.orig_in21k"

@@ -152,7 +152,7 @@ def test_events_are_within_reach_as_often_as_in_the_films(apart, steps):
 
 
 def test_the_page_of_the_skills_has_their_floors():
-    scale = read_yaml(ROOT / "experiments/scale/profile.yaml")["data"]["init_args"]
+    scale = read_yaml(ROOT / "experiments/scale/twelve.yaml")["data"]["init_args"]
     data = TemporalSkills(skills=tuple(scale["skills"]), num_frames=scale["num_frames"])
     two_frames, sums = data.two_frames_ceilings(), data.sum_ceilings()
     rows = []

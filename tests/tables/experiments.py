@@ -14,7 +14,7 @@ from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
 from tests.fake_runs import EXPERIMENTS
 
-_OWN = ("avletters", "avletters_length", "causal", "room_actions", "skills", "utd_mhad")
+_OWN = ("avletters", "avletters_length", "causal", "demo", "room_actions", "skills", "utd_mhad")
 OWN = [EXPERIMENTS / f"{name}.yaml" for name in _OWN]
 PAPERS = sorted(set(EXPERIMENTS.glob("*.yaml")) - set(OWN))
 
