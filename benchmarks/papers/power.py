@@ -17,7 +17,7 @@ from statistics import fmean
 import numpy as np
 
 from benchmarks.evidence import EXPERIMENTS, packed, read_plan
-from benchmarks.trials.tables import PLAN
+from benchmarks.trials.tables import PLAN, is_chosen
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import DIRECTION, Predictions, read_predictions
 from lit_video.tables.claims import Claim, read_claims
@@ -27,13 +27,8 @@ from lit_video.utils.stop_signals import DONE
 
 BOUND = 0.8  # the spread over seeds lies below its upper bound with this chance
 MOST_SEEDS = 12
-FAMILIES = {
-    "ablation": "xvit",
-    "xvit": "xvit",
-    "timesformer": "timesformer",
-    "vivit": "vivit",
-}  # by a table's first word
-HEADER = ["", "claim", "decided at", "rows", "80 % power", "wanted", "seeds for it", "hours"]
+# family of a table, by the first word of its name
+FAMILIES = {"ablation": "xvit", "xvit": "xvit", "timesformer": "timesformer", "vivit": "vivit"}
 
 
 @dataclass(frozen=True)
@@ -62,12 +57,7 @@ def spreads() -> dict[str, FamilySpread]:
     by_family: dict[str, dict[str, list[FinishedRun]]] = {}
     for run in plan.runs:
         finished = packed(run, plan.results)
-        if (
-            finished is None
-            or "adamw" in run.read.scale
-            or "at_once" in run.read.scale
-            or "unrelated" in run.read.scale
-        ):
+        if finished is None or not is_chosen(run):
             continue
         of_row = by_family.setdefault(family_of(run.table), {}).setdefault(f"{run.table}/{run.row}", [])
         of_row.append(finished)

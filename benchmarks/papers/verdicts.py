@@ -18,7 +18,7 @@ def link_of(verdict: Verdict) -> str:
 
 def across(main: Verdict) -> str:
     """Say which scales answer a claim differently and why, or that at least three data sets answer it alike."""
-    tested = [verdict for verdict in (main, *main.follow_ups) if verdict.seeds > 1 and verdict.tested]
+    tested = [verdict for verdict in (main, *main.follow_ups) if verdict.tested]
 
     apart = []
     for first, second in combinations(tested, 2):

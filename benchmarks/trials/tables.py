@@ -40,6 +40,11 @@ def scales(run: Planned) -> list[str]:
     return [Path(name).stem for name in run.configs]
 
 
+def is_chosen(run: Planned) -> bool:
+    """Return whether a run is of the cell that the crossing has chosen."""
+    return scales(run)[-1] == CHOSEN
+
+
 def crossing(runs: Sequence[Trial]) -> Iterator[Table]:
     """Yield the scores of the crossing: a line for each cell, a column for each row."""
     cells: dict[str, dict[str, str]] = {}
@@ -55,7 +60,8 @@ def crossing(runs: Sequence[Trial]) -> Iterator[Table]:
 
 def lengths(runs: Sequence[Trial]) -> Iterator[Table]:
     """Yield how each training ended: a line for each row and seed, with half of its steps beside it if that was run."""
-    of_steps = {(run.table, run.row, run.seed, finished.result.steps): finished for run, finished in runs}
+    chosen = [(run, finished) for run, finished in runs if is_chosen(run)]
+    of_steps = {(run.table, run.row, run.seed, finished.result.steps): finished for run, finished in chosen}
     body = []
     for (table, row, seed, steps), finished in of_steps.items():
         half = of_steps.get((table, row, seed, steps // 2))
@@ -95,8 +101,6 @@ def main() -> int:
     for stages, tables in STAGES.items():
         planned = [run for stage in stages for run in plan.of(stage)]
         runs = [(run, finished) for run in planned if (finished := packed(run, plan.results))]
-        if tables is lengths:
-            runs = [(run, finished) for run, finished in runs if scales(run)[-1] == CHOSEN]
         for table in tables(runs) if runs else ():
             print(table.text())
     return 0

@@ -30,7 +30,6 @@ class Verdict:
     claim: Claim
     scale: str
     judged: Judged
-    seeds: int  # smallest number of seeds among the claim's rows
     runs: frozenset[int] = frozenset()  # keys of the runs that it rests on
     follow_ups: Sequence["Verdict"] = ()  # verdicts at other scales
     survives: bool | None = None  # whether it holds after a correction for all claims; None if it needs none
@@ -137,7 +136,6 @@ def _verdict(claim: Claim, by_scale: Mapping[str, TableRuns], scale: str) -> Ver
         claim,
         scale,
         judge(claim, runs, scale),
-        seeds=min((len(runs.hits[row]) for row in rows), default=0),
         runs=frozenset(hash(hits.tobytes()) for row in rows for hits in runs.hits[row]),
     )
 

@@ -52,11 +52,6 @@ class Claim:
         """Lower and upper bound, in points, between which every difference lies if the claim is true."""
         return -self.margin, self.margin if self.kind == "equal" else math.inf
 
-    @property
-    def from_numbers(self) -> bool:
-        """True if no sentence of the authors makes the claim, but only the numbers of a table."""
-        return self.section.endswith("numbers")
-
     def alike(self, pair: tuple[str, str]) -> float | None:
         """Return the points within which two rows are called alike: half of the paper's difference, from 2 to 5.
 

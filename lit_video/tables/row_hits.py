@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.runs.predictions import Draws
-from lit_video.tables.statistics import Hits, Interval, paired_difference, pooled_spread
+from lit_video.tables.statistics import Hits, Interval, Spread, paired_difference, pooled_spread
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,11 @@ class RowHits:
         """Skills of the test."""
         return frozenset() if self.skill is None else frozenset(map(str, self.skill))
 
+    @cached_property
+    def pooled(self) -> Spread | None:
+        """Spread over seeds, pooled over the rows."""
+        return pooled_spread(np.array(seeds, np.float64).mean(1) for seeds in self.hits.values())
+
     def of(self, skills: Collection[str]) -> "RowHits":
         """Return the hits on the videos of some skills."""
         if self.skill is None:
@@ -36,8 +42,7 @@ class RowHits:
         if first not in self.hits or second not in self.hits:
             return None
         groups = self.draws.number if self.draws else None
-        pooled = pooled_spread(np.array(seeds, np.float64).mean(1) for seeds in self.hits.values())
-        return paired_difference(self.hits[first], self.hits[second], groups=groups, pooled=pooled)
+        return paired_difference(self.hits[first], self.hits[second], groups=groups, pooled=self.pooled)
 
     def accuracies(self, row: str) -> list[float]:
         """Return a row's accuracy in percent by seed; empty if its hits are unknown."""

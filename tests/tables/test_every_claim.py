@@ -121,7 +121,7 @@ def test_every_claim_has_a_kind_with_answers_or_says_why_it_has_none(capsys):
     """Print a table of claims and answers (pytest -s)."""
     for number, (text, claim) in enumerate(CLAIMS.items(), 1):
         answers = ", ".join(ANSWERS.get(claim.kind, ())) if text in OPEN else claim.why_untestable(claim.scale)
-        source = "a table's numbers" if claim.from_numbers else "a sentence"
+        source = "a table's numbers" if claim.section.endswith("numbers") else "a sentence"
         print(f"{number:2} {claim.kind:9} {source:17} {re.sub(' +', ' ', text)[:80]}: {answers}")
         assert answers
     assert len(OPEN) + len(CLOSED) == len(CLAIMS) > 60
