@@ -92,7 +92,7 @@ def begun_at_lesson(run: FinishedRun) -> str:
     return ", ".join(begun)
 
 
-STAGES = {("crossing", "parts"): crossing, ("crossing", "finish", "rows"): lengths}
+STAGES = {("crossing", "positions", "parts"): crossing, ("crossing", "finish", "rows"): lengths}
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.network.vivit import Pool, Temporal, vivit
-from lit_video.utils.arguments import Count, Range, Share, ShareBelowOne, check_arguments
+from lit_video.utils.arguments import Count, Positive, Range, Share, ShareBelowOne, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 from lit_video.utils.limits import MOST_LAYERS
@@ -39,6 +39,9 @@ class ViViT(VideoClassifier):
         dropout: before the classifier.
         drop_path_rate: stochastic depth of the last layer; as in the released code, a branch that is kept is not
             scaled. The released variant 3 has none (set 0).
+        position_std: spread of the first positions in time; ``None`` for none in variants 1, 3 and 4, whose first
+            positions are the image model's at all times, and 0.02 in variant 2 (released code): little to tell times
+            apart in short trainings. Positions in space are the image model's.
         zero_head: start the classifier at zero, as the released code does, not with a standard deviation of 0.02.
         zero_temporal: start all weights of variant 3's attention in time at zero, as the paper says (section 3.4): no
             gradient then reaches its matrices, and in training no two frames are ever compared. Without it, queries,
@@ -78,6 +81,7 @@ class ViViT(VideoClassifier):
         # regularisation, and first values of the classifier, attention in time and the class token
         dropout: Share = 0.0,
         drop_path_rate: ShareBelowOne = 0.0,
+        position_std: Positive | None = None,
         zero_head: bool = False,
         zero_temporal: bool = False,
         class_token: Literal["zero"] | None = None,
@@ -116,6 +120,7 @@ class ViViT(VideoClassifier):
             zero_temporal=zero_temporal,
             temporal=temporal,
             temporal_depth=temporal_depth,
+            position_std=position_std,
             dropout=dropout,
             drop_path_rate=drop_path_rate,
             parts=Parts.of(embedding=embedding, readout=readout, aggregation=aggregation),

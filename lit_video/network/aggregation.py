@@ -242,6 +242,7 @@ class TemporalEncoder(nn.Module):
         depth: number of layers over time, L_t. With 0 layers no two tubelets are compared, but positions stay: a
             control for attention in time.
         cls: whether a class token is classified, not the mean over frames.
+        position_std: spread of the first positions in time.
         dropout: before the classifier.
 
     Raises:
@@ -256,6 +257,7 @@ class TemporalEncoder(nn.Module):
         *,
         num_frames: int,
         cls: bool = True,
+        position_std: float = 0.02,
         dropout: float = 0.0,
         drop_path_rate: float = 0.0,
     ) -> None:
@@ -265,7 +267,7 @@ class TemporalEncoder(nn.Module):
         self.slots = int(cls)  # class tokens in front of the frames
         self.cls_token = nn.Parameter(torch.zeros(1, 1, size.embed_dim)) if cls else None
         self.pos_embed = nn.Parameter(torch.empty(1, cls + num_frames, size.embed_dim))
-        nn.init.normal_(self.pos_embed, std=0.02)
+        nn.init.normal_(self.pos_embed, std=position_std)
 
         self.layers = nn.ModuleList()
         if depth:

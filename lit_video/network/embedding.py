@@ -3,7 +3,7 @@
 from typing import ClassVar, NamedTuple
 
 import torch
-from einops import rearrange
+from einops import rearrange, repeat
 from torch import Tensor, nn
 
 from lit_video.attention import Grid
@@ -192,9 +192,14 @@ class JointEmbedding(Embedding):
 
     Shape: ``(b, 3, t * tubelet_size, height, width) -> (b, [1 +] t * h * w, d)`` and the grid ``(t, h, w)``.
     Source: ViViT, arXiv:2103.15691, Eq. 1; the class token starts at zero.
+
+    Attributes:
+        time_std: spread of the first positions in time, which are equal at all places of a time; 0 for none, so that an
+            image model's positions are the same at all times.
     """
 
     pos_embed: nn.Parameter
+    time_std: float = 0.0
 
     def __init__(self, patches: Patches, num_frames: int, image_size: tuple[int, int], *, cls: bool = True) -> None:
         super().__init__(patches, num_frames, image_size, positions=Positions("none"), cls=cls)
@@ -208,6 +213,17 @@ class JointEmbedding(Embedding):
     def fix_positions(self) -> None:
         """Set the positions to :func:`~lit_video.network.positions.sinusoids`, and do not train them (VideoMAE)."""
         self.pos_embed.copy_(sinusoids(self.pos_embed.shape[1], self.embed_dim)).requires_grad_(False)
+
+    @torch.no_grad()
+    def spread_in_time(self, std: float) -> None:
+        """Add positions in time to the first positions, and later to those of an image model."""
+        self.time_std = std
+        self.pos_embed[:, self.slots :] += self.first_times()
+
+    def first_times(self) -> Tensor:
+        """Draw the first positions in time: ``(1, t * h * w, d)``."""
+        times = torch.randn(self.grid.t, self.embed_dim, device=self.pos_embed.device) * self.time_std
+        return repeat(times, "t d -> 1 (t s) d", s=self.grid.h * self.grid.w)
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Embed a normalised clip."""

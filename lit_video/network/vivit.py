@@ -40,6 +40,7 @@ def vivit(
     zero_temporal: bool = False,
     temporal: Temporal = "encoder",
     temporal_depth: int = 4,
+    position_std: float | None = None,
     dropout: float = 0.0,
     drop_path_rate: float = 0.0,
     parts: Parts | None = None,
@@ -70,8 +71,7 @@ def vivit(
     if variant != 2:
         head = LinearHead(size.embed_dim, classes, dropout)
         joint = parts.embed(JointEmbedding, clip, size.embed_dim, cls=cls)
-        if pool == "fc_norm":
-            joint.fix_positions()
+        _start_positions(joint, position_std, fixed=pool == "fc_norm")
         readout = {"token": clip_token, "mean": mean_token, "fc_norm": normed_mean}[pool]
         network = VideoTransformer(joint, blocks, readout, aggregate=head, size=size)
         return parts.put_into(network, clip, classes, dropout=dropout)
@@ -85,12 +85,23 @@ def vivit(
             classes,
             num_frames=embed.grid.t,
             cls=cls,
+            position_std=position_std or 0.02,
             dropout=dropout,
             drop_path_rate=drop_path_rate,
         )
     readout = frame_tokens if pool == "token" else frame_means
     network = VideoTransformer(embed, blocks, readout, aggregate=aggregate, size=size)
     return parts.put_into(network, clip, classes, dropout=dropout)
+
+
+def _start_positions(joint: JointEmbedding, std: float | None, *, fixed: bool) -> None:
+    """Fix the positions of models 1, 3 and 4, or spread the first ones in time."""
+    if fixed and std:
+        raise ValueError(f"position_std is {std:g}, but the positions of pool fc_norm are fixed: set it to null")
+    if fixed:
+        joint.fix_positions()
+    if std:
+        joint.spread_in_time(std)
 
 
 def frame_embedding(clip: ClipSize, dim: int, cls: bool, *, parts: Parts) -> FrameEmbedding:

@@ -250,6 +250,8 @@ def _positions(embed: Embedding, table: Tensor, slots: int, *, stored: Grid | No
     space = resize_space(table[:, slots:], _shape(cells, grid, stored), (grid.h, grid.w))
     if isinstance(embed, JointEmbedding):
         space = repeat(space, "1 s d -> 1 (t s) d", t=grid.t)
+        if embed.time_std:
+            space = space + embed.first_times()
     return torch.cat((table[:, : embed.slots], space), dim=1)
 
 
