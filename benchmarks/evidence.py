@@ -14,7 +14,7 @@ otherwise. A packed run counts if it has the settings that the files in ``experi
       tables:
         why: X-ViT's first table, long enough to learn.
         runs:
-          - configs: [experiments/scale/embedded_8.yaml]  # overlays of the tables, may be empty
+          - configs: [experiments/scale/half.yaml]  # overlays of the tables, may be empty
             seeds: [0, 1, 2]
             steps: 2048
             step: 0.09  # seconds of an optimizer step on one core

@@ -45,7 +45,7 @@ def test_more_seeds_show_less_up_to_the_videos():
 def test_a_line_says_where_how_much_and_how_long_or_why_not():
     known = {"xvit": SURE}
     said = line_of(claim_that("Mixing channels of neighbouring frames"), known, 3)
-    assert said.startswith("ablation_tw at embedded_8, 2 rows: 80 % power ") and said.endswith(" hours")
+    assert said.startswith("ablation_tw at embedded, 2 rows: 80 % power ") and said.endswith(" hours")
     assert "not testable as the paper puts it" in line_of(claim_that("A quarter of the channels"), known, 3)
     assert line_of(claim_that("On Kinetics-400 attention in space"), known, 3).startswith("nowhere: ")
     assert line_of(claim_that("Divided attention is better than joint"), known, 3).endswith(
