@@ -24,6 +24,7 @@ from lit_video.tables.statistics import accuracy_interval
 PLAN = Path(__file__).with_name("plan.yaml")
 LESSON = ("drift", "order1")  # skills of the first lesson
 LESSON_STEPS = 500
+LESSONS = (500, 1000, 1500)  # lengths of the lesson that rule 5 compares
 VALIDATION_PAIRS = 64  # for each skill
 COMMON = ("trials", "trials_2000")  # files of every cell of the crossing
 CHOSEN = "trials_cooldown"  # last file of the cell that the crossing has chosen
@@ -72,7 +73,7 @@ def lengths(runs: Sequence[Trial]) -> Iterator[Table]:
         metrics = finished.result.metrics
         cells = [f"{metrics[f'{split}/video_top1']:.1f}" for split in ("train", "fresh")]
         cells += [f"{score(finished):.1f}", *(f"{metrics[f'fresh/direction/{name}']:.0f}" for name in LESSON)]
-        cells += [begun_at_lesson(finished), ", ".join(end.not_begun), ", ".join(end.unfinished)]
+        cells += [begun_at(finished, LESSON_STEPS), ", ".join(end.not_begun), ", ".join(end.unfinished)]
         cells.append(str(end.gain) if end.gain else "")
         body.append([f"{table}/{row}", str(seed), str(steps), *cells])
     header = ["row", "seed", "steps", "training right", "fresh right", "direction, others", *LESSON]
@@ -80,9 +81,18 @@ def lengths(runs: Sequence[Trial]) -> Iterator[Table]:
     yield Table("Length: fresh films in percent, directions of the skills outside of the lesson", header, body, [])
 
 
-def begun_at_lesson(run: FinishedRun) -> str:
-    """Name the lesson's skills whose directions right lie above chance on the validation videos at its end."""
-    (end,) = (point for point in read_curves(run.folder) if point["step"] == LESSON_STEPS and "val/loss" in point)
+def lessons(runs: Sequence[Trial]) -> Iterator[Table]:
+    """Yield what each training of the lesson alone had begun after some steps: a line for each row and seed."""
+    body = []
+    for run, finished in runs:
+        begun = [begun_at(finished, steps) for steps in LESSONS]
+        body.append([f"{run.table}/{run.row}", str(run.seed), *begun])
+    yield Table("Lesson: skills begun on the validation videos", ["row", "seed", *map(str, LESSONS)], body, [])
+
+
+def begun_at(run: FinishedRun, step: int) -> str:
+    """Name the lesson's skills whose directions right lie above chance on the validation videos after some steps."""
+    (end,) = (point for point in read_curves(run.folder) if point["step"] == step and "val/loss" in point)
     videos = np.arange(2 * VALIDATION_PAIRS)
     begun = []
     for name in LESSON:
@@ -92,7 +102,11 @@ def begun_at_lesson(run: FinishedRun) -> str:
     return ", ".join(begun)
 
 
-STAGES = {("crossing", "positions", "parts"): crossing, ("crossing", "finish", "rows"): lengths}
+STAGES = {
+    ("crossing", "positions", "parts"): crossing,
+    ("crossing", "finish", "vivit", "xvit"): lengths,
+    ("lesson",): lessons,
+}
 
 
 def main() -> int:
