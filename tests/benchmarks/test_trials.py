@@ -30,6 +30,14 @@ stages:
         steps: 1
         step: 1.0
         tables: {ablation_tw: {tw1: 1.0}}
+  lesson:
+    why: One row.
+    runs:
+      - configs: [F/trials.yaml, F/trials_lesson.yaml]
+        seeds: [0]
+        steps: 1
+        step: 1.0
+        tables: {ablation_tw: {tw1: 1.0}}
 """.replace("F/", "benchmarks/trials/")
 
 
@@ -59,9 +67,10 @@ def write_trial(run, runs, *, steps, right):
         for number, skill in enumerate(SKILLS):
             of_skill = task.target // 2 == number
             metrics[f"{split}/direction/{skill}"] = 100 * float(task.direction[of_skill].mean())
-    write_curves(
-        folder, [{"epoch": 1, "step": 500, "val/loss": 1.0, "val/direction/drift": 90.0, "val/direction/order1": 52.0}]
-    )
+    validated = {"epoch": 1, "val/loss": 1.0, "val/direction/drift": 90.0}
+    curve = [validated | {"step": step, "val/direction/order1": 52.0 + step / 50} for step in (500, 1000, 1500)]
+    curve[0]["val/direction/order1"] = 52.0
+    write_curves(folder, curve)
     facts = {"table": run.table, "scale": run.read.scale, "row": run.row, "seed": run.seed, "steps": steps}
     write_result(folder, **facts, test_videos=2, metrics=metrics)
     change_result(folder, identity={"settings": recorded(run.read.settings | run.read.row(run.row).settings)})
@@ -73,10 +82,11 @@ def trials(tmp_path, monkeypatch):
     path = tmp_path / "plan.yaml"
     path.write_text(PLAN.replace("RESULTS", str(tmp_path / "results")))
     plan = evidence.read_plan(path)
-    half, full = plan.runs
+    half, full, lesson = plan.runs
     seen = dict.fromkeys(SKILLS, 1.0) | {"meeting": 0.5, "duration": 0.0}
     write_trial(half, tmp_path / "made", steps=2000, right=seen | {"meeting": 0.3})
     write_trial(full, tmp_path / "made", steps=4000, right=seen)
+    write_trial(lesson, tmp_path / "made", steps=1501, right=seen)
     pack_runs([tmp_path / "made"], plan.results)
     monkeypatch.setattr(tables, "PLAN", path)
 
@@ -85,8 +95,12 @@ def test_a_trial_says_what_has_begun_and_what_has_finished(trials, capsys):
     assert tables.main() == 0
     said = capsys.readouterr().out
     assert "Crossing: directions right of" in said
-    (half, full) = (line.split("│") for line in said.partition("Length:")[2].splitlines() if "tw1" in line)
+    of_lengths, _, of_lessons = said.partition("Length:")[2].partition("Lesson:")
+    (half, full) = (line.split("│") for line in of_lengths.splitlines() if "tw1" in line)
     assert [cell.strip() for cell in half[2:4]] == ["0", "2000"] and full[3].strip() == "4000"
     begun, not_begun, unfinished, gain = (cell.strip() for cell in full[9:13])
     assert (begun, not_begun, unfinished) == ("drift", "duration", "")
     assert gain.startswith("+1.") and half[12].strip() == "" and half[11].strip() == "meeting"
+
+    (lesson,) = (line.split("│") for line in of_lessons.splitlines() if "tw1" in line)
+    assert [cell.strip() for cell in lesson[2:6]] == ["0", "drift", "drift, order1", "drift, order1"]
