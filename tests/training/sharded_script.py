@@ -13,6 +13,7 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy
 from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.tensor import DTensor
 
 from lit_video.datamodules import VideoFolder
 from lit_video.modules import XViT
@@ -56,7 +57,8 @@ def trained(name, videos, out):
     )
     trainer.fit(model, data)
     validated = {key: float(value) for key, value in trainer.callback_metrics.items()}
-    weights = trainer.strategy.lightning_module_state_dict()  # of all shards
+    weights = trainer.strategy.lightning_module_state_dict()
+    weights = {key: value.full_tensor() if isinstance(value, DTensor) else value for key, value in weights.items()}
     (tested,) = trainer.test(model, data, verbose=False)
     if trainer.is_global_zero:
         torch.save((weights, validated, tested), out / f"{name}.pt")
