@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchmarks import data, gradient_noise, long, mixing, model, step
+from benchmarks import data, exports, gradient_noise, long, mixing, model, step
 from benchmarks.harness import FORWARD, TRAIN, Result, Row, Table, ran
 from benchmarks.roundings import roundings_apart
 from lit_video.errors import UserError
@@ -54,6 +54,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Tables], ...] = (
     ("Reading videos", ("data*",), data.tables),
     ("A training step of small models", ("step*",), step.tables),
     ("Noise of the gradient for direction", ("gradient_noise",), gradient_noise.tables),
+    ("Exports", ("exports*",), exports.tables),
 )
 
 ONE_SETTING = {"size": "B", "image_size": 224, "frames": 8}  # all aims are for this setting

@@ -55,8 +55,10 @@ class ShiftedWindows(Scheme):
         z = z.roll((-shift.t, -shift.h, -shift.w), (1, 2, 3))
         q, k, v = self.attn.project(rearrange(z, AXES, **sides)).unbind(-3)
 
-        edges = blocked(grid, window, shift).to(x)
-        mask = self._bias(window) + repeat(edges, "n i j -> (b n) 1 i j", b=len(x))
+        # a mask that is made while a program is traced has no numbers: it must not stay in the cache
+        mask_of = blocked.__wrapped__ if torch.compiler.is_compiling() else blocked
+        edges = mask_of(grid, window, shift).to(x)
+        mask = self._bias(window) + repeat(edges, "n i j -> (b n) 1 i j", b=x.shape[0])
         y = self.attn.attend(q, k, v, seen=mask)
 
         before, after = AXES.split("->")

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from einops import rearrange
+from einops import rearrange, repeat
 from torch import Tensor, nn
 
 from lit_video.attention.scheme import Attention, Grid, Scheme
@@ -32,12 +32,12 @@ class Trajectory(Scheme):
         cls_branch = F.scaled_dot_product_attention(q[:, :, :1], k, v)
         cls_branch = rearrange(cls_branch, "b a 1 c -> b 1 (a c)")
 
-        by_frame = "b a (t s) c -> b a t s c"
+        by_frame = "b a (t s) c -> b (a t) s c"  # ONNX takes attention of four axes only
         k = rearrange(k[:, :, 1:], by_frame, t=grid.t)
         v = rearrange(v[:, :, 1:], by_frame, t=grid.t)
-        queries = q[:, :, None, 1:].expand(-1, -1, grid.t, -1, -1)
+        queries = repeat(q[:, :, 1:], "b a n c -> b (a t) n c", t=grid.t)
         paths = F.scaled_dot_product_attention(queries, k, v)
-        paths = rearrange(paths, "b a t n c -> b n t (a c)")
+        paths = rearrange(paths, "b (a t) n c -> b n t (a c)", t=grid.t)
 
         framewise = rearrange(paths, "b (t s) u d -> b t s u d", t=grid.t)
         now = torch.diagonal(framewise, dim1=1, dim2=3)  # results for the patch's own frame, u = t: (b, s, d, t)
@@ -49,4 +49,4 @@ class Trajectory(Scheme):
         """Attend from ``now (b, n, d)`` to the trajectories ``paths (b, n, t, d)``, and merge the heads."""
         q = rearrange(self.path_q(now), "b n (a c) -> (b n) a 1 c", a=self.attn.num_heads)
         k, v = rearrange(self.path_kv(paths), "b n t (kv a c) -> kv (b n) a t c", kv=2, a=self.attn.num_heads)
-        return rearrange(F.scaled_dot_product_attention(q, k, v), "(b n) a 1 c -> b n (a c)", b=len(now))
+        return rearrange(F.scaled_dot_product_attention(q, k, v), "(b n) a 1 c -> b n (a c)", b=now.shape[0])

@@ -1,6 +1,7 @@
 """Callback that saves checkpoints, and stops a run at a checkpoint on request."""
 
 import time
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from signal import Signals
@@ -10,11 +11,14 @@ import torch
 import torch.distributed as dist
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint
+from torch import Tensor
+from torch.utils.data import IterableDataset
 
 from lit_video.engine.checkpoint_file import RUN_KEY, CheckpointFile
 from lit_video.engine.finite import RequireFinite
 from lit_video.engine.monitors import refuse_wrong_schedules
 from lit_video.engine.resumption import validation_follows
+from lit_video.modules.evaluation import loaders
 from lit_video.runs.chosen_checkpoint import LAST
 from lit_video.utils.stop_signals import AGAIN, PREEMPTED, STATUS, StopSignals
 
@@ -52,6 +56,7 @@ class Checkpoints(Checkpoint):
     def __post_init__(self) -> None:
         self.path = self.run_dir / LAST
         self._group: Any = None
+        self._shared: list[int] = []
         self._start = self._saved = time.monotonic()
 
     def state_dict(self) -> dict[str, Any]:
@@ -94,9 +99,28 @@ class Checkpoints(Checkpoint):
         if action != SAVE:
             self._stop(trainer, action)
 
-    def on_validation_batch_end(self, trainer: Trainer, *args: Any, **kwargs: Any) -> None:
-        """Stop during validation if requested; the checkpoint was saved before validation."""
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Agree on the batches that all processes have, because a user's own loaders may give them unequal numbers."""
+        if self.stops.waits and self._group is not None:
+            counts = torch.tensor(certain_batches(loaders(pl_module), trainer.num_val_batches))
+            self._shared = self._reduce(counts, dist.ReduceOp.MIN).tolist()
+
+    def on_validation_batch_end(
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """Stop during validation if requested; the checkpoint was saved before validation.
+
+        Processes ask each other only in batches that all have; after the others, the next training step stops.
+        """
         if not self.stops.waits:
+            return
+        if self._group is not None and batch_idx >= self._shared[dataloader_idx]:
             return
         action = self._agree(self._wanted_action(trainer))
         if action not in (_NOTHING, SAVE, NOT_FINITE):
@@ -142,8 +166,24 @@ class Checkpoints(Checkpoint):
         if self._group is None:
             return action
         code = torch.tensor(ACTIONS.index(action))
-        dist.all_reduce(code, dist.ReduceOp.MAX, group=self._group)
-        return ACTIONS[int(code)]
+        return ACTIONS[int(self._reduce(code, dist.ReduceOp.MAX))]
+
+    def _reduce(self, value: Tensor, operation: Any) -> Tensor:
+        """Return the largest or least values of all processes, in place."""
+        dist.all_reduce(value, operation, group=self._group)
+        return value
+
+
+def certain_batches(loaders: Sequence[Any], most: Sequence[float]) -> list[int]:
+    """Return the batches that each loader surely gives; 0 if it streams, because then its length is a guess or unknown.
+
+    ``most`` are the batches of each loader that the trainer takes at most.
+    """
+    streams = [
+        not isinstance(loader, Sized) or isinstance(getattr(loader, "dataset", None), IterableDataset)
+        for loader in loaders
+    ]
+    return [0 if stream else int(count) for stream, count in zip(streams, most, strict=True)]
 
 
 def _training_ends(trainer: Trainer) -> bool:

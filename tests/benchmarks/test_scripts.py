@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import clip_decoders, data, harness, minutes, models, transfer
+from benchmarks import clip_decoders, data, exports, harness, minutes, models, transfer
 from benchmarks.long import exponents
 from benchmarks.sample_videos import KINDS, encode
 from lit_video.datamodules import drawing
@@ -194,3 +194,23 @@ def test_leakage_tries_one_frame_and_the_sizes_of_every_skill(measured, monkeypa
     for shares in found.values():
         assert shares.keys() == {"first", "middle", "last", "sizes"}
         assert shares["first"] == shares["last"], "a video's last frame is the first of its reverse"
+
+
+def test_exports_say_what_fails_and_go_on(measured, monkeypatch, capsys):
+    tried = []
+
+    def exact(network, clips):
+        tried.append(float((network(clips(2)) - network(clips(2))).abs().max()))
+        return tried[-1]
+
+    def refused(network, clips):
+        raise ValueError("of four axes only\nand a long explanation")
+
+    monkeypatch.setattr(exports, "WAYS", {"pt2": ("torch.export", exact), "aot": ("AOTInductor", refused)})
+    flags = ["exports", "--device", "cpu", "--models", "ST,ViViT-1"]
+    (first, _) = measured(*flags, "--ways", "pt2")["rows"]
+    assert first == {"name": "ST", "differences": {"pt2": 0.0}, "errors": {}}
+    (first, _) = measured(*flags, "--ways", "pt2,aot")["rows"]
+    assert tried == [0.0, 0.0], "what is known is not tried again"
+    assert first["errors"] == {"aot": "of four axes only"}
+    assert "ST, AOTInductor: of four axes only" in capsys.readouterr().out
