@@ -19,8 +19,19 @@ from lit_video.video.training_order import TrainingOrder, VideoNumbers
 
 
 def ranks(trainer: Trainer | None) -> tuple[int, int]:
-    """Return the number of processes, and this process's rank."""
+    """Return the number of processes, and this process's rank.
+
+    Raises:
+        UserError: processes share one model, as in tensor parallel training, and need equal clips.
+    """
     if trainer is not None:
+        shares = getattr(getattr(trainer, "strategy", None), "distributed_sampler_kwargs", None) or {}
+        groups = shares.get("num_replicas", trainer.world_size)
+        if groups != trainer.world_size:
+            raise UserError(
+                f"trainer.strategy: {trainer.world_size} processes in {groups} groups that share a model, but every "
+                "process loads clips of its own: set tensor_parallel_size to 1"
+            )
         return trainer.world_size, trainer.global_rank
     if dist.is_available() and dist.is_initialized():  # Fabric, or a loop of the user's
         processes = dist.get_world_size()
