@@ -218,7 +218,7 @@ class JointEmbedding(Embedding):
     def spread_in_time(self, std: float) -> None:
         """Add positions in time to the first positions, and later to those of an image model."""
         self.time_std = std
-        self.pos_embed[:, self.slots :] += self.first_times()
+        self.pos_embed[:, self.slots :].add_(self.first_times())
 
     def first_times(self) -> Tensor:
         """Draw the first positions in time: ``(1, t * h * w, d)``."""
