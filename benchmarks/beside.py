@@ -4,9 +4,9 @@
 
 ROOT is a folder of videos of any containers and codecs; one that does not exist is made, a video for each container and
 codec that PyAV can write. ``torchcodec`` is our time over that of torchcodec, for a video that neither has read before;
-``before`` and ``before, known`` are ours over the checkout's, for a new video and for one whose table of frames is known.
-A library that gives other pixels than ours is not timed. Lists of 1,000 videos are timed beside the checkout too. Every
-round asks all processes in turn, and ratios are medians over rounds.
+``before`` and ``before, known`` are ours over the checkout's, for a new video and for one whose table of frames is
+known. A library that gives other pixels than ours is not timed. Lists of 1,000 videos are timed beside the checkout
+too. Every round asks all processes in turn, and ratios are medians over rounds.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def scanned(path: Path, container: InputContainer) -> FrameTable:
 
 
 @lru_cache(TABLES_KEPT)
-def kept_table(path: Path) -> list[FrameTable]:  # noqa: ARG001 - the key of the cache
+def kept_table(path: Path) -> list[FrameTable]:
     """Return the place in which a video's table is cached, empty at first."""
     return []
 
@@ -253,9 +253,10 @@ def _counts_frames(video: _OpenVideo) -> bool:
     """Return whether the times of AVI, which are numbers of packets, are those of frames, also after a seek.
 
     They are if frames are shown in the order in which they are decoded, and if the file's index has every packet at the
-    place and with the number that it has in the file: a lost packet changes the numbers of all later ones.
+    place and with the number that it has in the file: a lost packet changes the numbers of all later ones. After a
+    corrupt packet they may be wrong too.
     """
-    if reorders(video.stream, video.packets):
+    if reorders(video.stream, video.packets) or any(packet.is_corrupt for packet in video.packets):
         return False
     of_index = [(entry.timestamp, entry.pos + CHUNK) for entry in video.stream.index_entries if entry.size]
     return of_index == [(packet.dts, packet.position) for packet in video.packets if packet.pts == packet.dts]

@@ -42,7 +42,7 @@ class Seen(NamedTuple):
     turns: bool = False  # is the first packet, and holds a message that turns the pictures after it
     is_behind_error: bool = False  # the demuxer logged an error while it looked for this packet
     position: int | None = None  # byte of the file
-    is_between: bool = False  # holds a picture of MPEG-4 that is shown before an earlier one (B)
+    is_between: bool = False  # holds, in AVI, a picture of MPEG-4 that is shown before an earlier one (B)
 
 
 def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
@@ -53,11 +53,12 @@ def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[Vi
 def seen_packets(container: InputContainer, stream: VideoStream) -> list[Seen]:
     """Return times and flags of a stream's packets in decoding order, and where the demuxer logs errors."""
     codec = stream.codec_context.codec.canonical_name
+    looks_between = codec == "mpeg4" and container.format.name == "avi"  # other containers have times
     packets: list[Seen] = []
     errors = 0
     with logged(av.logging.ERROR) as lines:
         for packet in filled(container, stream):
-            seen = _seen(packet, codec)
+            seen = _seen(packet, codec, looks_between=looks_between)
             if not packets and turns_pictures(bytes(packet), codec):
                 seen = seen._replace(turns=True)
             if len(lines) > errors:
@@ -82,7 +83,7 @@ def logged(level: int) -> Iterator[list[tuple[int, str, str]]]:
         av.logging.set_skip_repeated(skips)
 
 
-def _seen(packet: Packet[VideoStream], codec: str) -> Seen:
+def _seen(packet: Packet[VideoStream], codec: str, *, looks_between: bool) -> Seen:
     """Return the times and flags of a packet, by position: names would take half of the time."""
     side_data = [*packet.iter_sidedata()]
     return Seen(
@@ -98,7 +99,7 @@ def _seen(packet: Packet[VideoStream], codec: str) -> Seen:
         False,  # whether it turns pictures is asked of the first packet alone
         False,
         packet.pos,
-        codec == "mpeg4" and _has_picture_between(bytes(packet)),
+        looks_between and _has_picture_between(bytes(packet)),
     )
 
 

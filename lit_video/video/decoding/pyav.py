@@ -19,7 +19,15 @@ from av.video.stream import VideoStream
 
 from lit_video.video.decoding.container import DecodeError, open_video, reading, video_stream
 from lit_video.video.decoding.decoder import PREDICTED, Decoder, judged
-from lit_video.video.decoding.frame_table import Frames, check_numbers, check_sound, frame_table, known_table, scanned, stacked
+from lit_video.video.decoding.frame_table import (
+    Frames,
+    check_numbers,
+    check_sound,
+    frame_table,
+    known_table,
+    scanned,
+    stacked,
+)
 from lit_video.video.decoding.packets import filled
 from lit_video.video.decoding.pixels import rgb
 from lit_video.video.decoding.table import FrameTable
@@ -142,9 +150,12 @@ def _frames(
     context = decoder.context
     behind = decoder.behind
     is_lost = False
+    skipped = ""
     for position, packet in enumerate(packets):
         # no frame depends on a non-reference frame, so skipping it changes no pixels
-        context.skip_frame = "DEFAULT" if behind > 1 or packet.pts in times else "NONREF"
+        before, skipped = skipped, "DEFAULT" if behind > 1 or packet.pts in times else "NONREF"
+        if skipped != before:  # to set it takes 2 microseconds
+            context.skip_frame = skipped
         frames, reports_loss = decoder.decode(packet)
         is_lost = is_lost or (reports_loss and position > 0)
         for frame in frames:
