@@ -25,6 +25,8 @@ from typing import Any
 
 import av
 import numpy as np
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
 
 from benchmarks.harness import Measurement, Result, Table, number, parser, ran
 from lit_video.errors import UserError
@@ -92,10 +94,11 @@ def make_videos(root: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _write(path: Path, codec: str, pixels: str, options: Mapping[str, str], still: np.ndarray) -> None:
+def _write(path: Path, codec: str, pixels: str, options: Mapping[str, str], still: NDArray[np.uint8]) -> None:
     """Write a video in which a picture moves."""
     with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=RATE, options=dict(options))  # type: ignore[call-overload]
+        stream = container.add_stream(codec, rate=RATE, options=dict(options))
+        assert isinstance(stream, VideoStream)
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, pixels
         for i in range(LENGTH):
             frame = av.VideoFrame.from_ndarray(np.roll(still, (2 * i, 3 * i), (0, 1)), format="rgb24")

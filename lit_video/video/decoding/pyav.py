@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
+from typing import Literal
 
 import av
 from av.container import InputContainer
@@ -150,7 +151,7 @@ def _frames(
     context = decoder.context
     behind = decoder.behind
     is_lost = False
-    skipped = ""
+    skipped: Literal["DEFAULT", "NONREF"] | None = None
     for position, packet in enumerate(packets):
         # no frame depends on a non-reference frame, so skipping it changes no pixels
         before, skipped = skipped, "DEFAULT" if behind > 1 or packet.pts in times else "NONREF"
