@@ -54,6 +54,9 @@ STARTS: dict[str, dict[str, Any]] = {
     "scratch, 400 epochs": {"weights": "none", "settings": {"trainer": {"max_epochs": 400}}},
     "drawn": {"weights": "drawn"},
     "drawn, frozen": {"weights": "drawn", "frozen": True},
+    # equal numbers of steps, so that only mirroring differs
+    "drawn, 30 epochs": {"weights": "drawn", "mirror": False, "settings": {"trainer": {"max_epochs": 30}}},
+    "drawn, 30 epochs, mirrored": {"weights": "drawn", "mirror": True, "settings": {"trainer": {"max_epochs": 30}}},
 }
 
 

@@ -24,7 +24,7 @@ from lit_video.video.decoding.frame_table import add_source
 
 _logger = logging.getLogger(__name__)
 
-MANIFEST_VERSION = 12  # increment whenever columns, verdicts or frame tables change
+MANIFEST_VERSION = 13  # increment whenever columns, verdicts or frame tables change
 MANIFEST = "manifest.sqlite"
 LOOKS = 16  # parallel stat calls, because on a network disk most of their time is waiting
 ROWS_PER_COMMIT = 16  # rows per commit; a killed check loses at most this many

@@ -135,7 +135,9 @@ def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_t
     stored = Manifest(root / MANIFEST, root)
     assert len(stored.facts()) == 12
     monkeypatch.setattr(
-        import_module("lit_video.video.decoding.frame_table"), "_scan", lambda path: pytest.fail(f"{path} is scanned")
+        import_module("lit_video.video.decoding.frame_table"),
+        "_scan",
+        lambda path, _: pytest.fail(f"{path} is scanned"),
     )
     forget_tables()
     for path in root.rglob("*.m[pk]*"):

@@ -10,7 +10,7 @@ import pytest
 from lit_video.datamodules import Augmentation, stored_pixels, temporal_skills
 from lit_video.datamodules.temporal_skills import DIGESTS
 from lit_video.errors import UserError
-from lit_video.video.decoding import FrameTable, decode, frame_table
+from lit_video.video.decoding import FrameTable, decode, forget_tables, frame_table
 from tests.embedded import four_skills
 
 SPLITS = ("train", "val", "test")
@@ -166,7 +166,7 @@ def test_videos_drawn_anew_by_another_encoder_have_a_file_of_their_own(root, mon
     kept(root).prepare_data()
     after = clips(kept(root))
     assert not equal(after, before)
-    frame_table.cache_clear()
+    forget_tables()
     assert equal(after, clips(kept(root, keep_gb=0)))
 
 

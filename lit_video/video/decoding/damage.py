@@ -24,6 +24,9 @@ def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -
     ``pts`` and ``keys`` are ascending times of all frames and of key frames. A damaged key frame also spoils the group
     before it, where damage may have begun unnoticed.
     """
+    if not damaged:
+        return []
+
     times = [*damaged]
     groups = np.searchsorted(keys, pts, side="right")
     damaged_groups = np.searchsorted(keys, times, side="right")

@@ -17,7 +17,7 @@ from av.video.stream import VideoStream
 
 from lit_video.video.decoding.container import video_stream
 from lit_video.video.decoding.h264 import parameters
-from lit_video.video.decoding.packets import filled, logged
+from lit_video.video.decoding.packets import coded_alone, filled, logged
 
 PREDICTED = {PictureType.P, PictureType.B}
 BETWEEN = {PictureType.B, PictureType.BI}  # B frames
@@ -32,6 +32,8 @@ class Decoder:
         self.context = stream.codec_context
         self.listens = self.context.name in _LEVELS
         self.level = _LEVELS.get(self.context.name, av.logging.ERROR)
+        codec = self.context.codec
+        self._behind = 0 if coded_alone(codec) else {"av1": 3}.get(codec.canonical_name, 1)
         self._losses: tuple[str, ...] = ("Frame num gap", "Could not find ref with POC")
         if self.context.name == "h264":
             allowed = parameters(self.context.extradata)
@@ -45,8 +47,8 @@ class Decoder:
 
     @property
     def behind(self) -> int:
-        """Number of packets by which the report of a frame's damage may lag behind the frame."""
-        return {"av1": 3}.get(self.context.codec.canonical_name, 1)
+        """Number of packets by which the report of a frame's damage may lag behind the frame; 0 if each is a frame."""
+        return self._behind
 
     def decode(self, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
         """Decode a packet; also return whether the decoder logs that earlier pictures are lost."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from lit_video.video.decoding.container import DecodeError, check_end, check_file, open_video, reading, video_stream
 from lit_video.video.decoding.damage import LOST_PLACE, beside_gaps, reported
 from lit_video.video.decoding.decoder import judged
-from lit_video.video.decoding.packets import Seen, before_key, one_frame_each, seeks, seen_packets
+from lit_video.video.decoding.packets import Seen, before_key, one_frame_each, reorders, seeks, seen_packets
 from lit_video.video.decoding.side_data import side_data
 from lit_video.video.decoding.table import FrameTable, compact
 from lit_video.video.decoding.times import gap_text, restarts, usual_step, without_jumps
@@ -36,16 +36,37 @@ NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg invents the times
 USUAL_RATE = 25  # FFmpeg's rate of a stream that has none
 LEAST_LEAD = 1000  # a thousandth of a second, to which containers round
 AGREEING = 0.9  # share of durations that must be the steps of time: at the end of a stream FFmpeg has another
+CHUNK = 8  # bytes of the name and size before the content of AVI's chunks
 FRAMES_CHECKED = 64  # frames decoded to detect a wrong order
 
 
-@lru_cache(TABLES_KEPT)
 def frame_table(path: Path) -> FrameTable:
     """Scan a video's packets (1-3 ms per ten seconds) and cache the table; raises a :class:`DecodeError`."""
-    for source in _sources:
-        if table := source(path):
-            return table
-    return _scan(path)
+    if table := known_table(path):
+        return table
+    with reading(path), open_video(path) as container:
+        return scanned(path, container)
+
+
+def known_table(path: Path) -> FrameTable | None:
+    """Return the table of a video that was scanned before, or that a source has."""
+    place = kept_table(path)
+    if not place:
+        place += filter(None, (source(path) for source in _sources))
+    return place[0] if place else None
+
+
+def scanned(path: Path, container: InputContainer) -> FrameTable:
+    """Scan the packets of an open video, up to its end, and cache the table."""
+    table = _scan(path, container)
+    kept_table(path)[:] = [table]
+    return table
+
+
+@lru_cache(TABLES_KEPT)
+def kept_table(path: Path) -> list[FrameTable]:
+    """Return the place in which a video's table is cached, empty at first."""
+    return []
 
 
 _sources: list[Callable[[Path], FrameTable | None]] = []
@@ -99,13 +120,12 @@ class _OpenVideo:
         return not self.container.format.flags & NO_TIMESTAMPS
 
 
-def _scan(path: Path) -> FrameTable:
+def _scan(path: Path, container: InputContainer) -> FrameTable:
     """Read a video's packets; return its table."""
-    with reading(path), open_video(path) as container:
-        stream = video_stream(container)
-        check_file(container, stream, path)
-        packets = seen_packets(container, stream)
-        return _table(_OpenVideo(path, container, stream, packets))
+    stream = video_stream(container)
+    check_file(container, stream, path)
+    packets = seen_packets(container, stream)
+    return _table(_OpenVideo(path, container, stream, packets))
 
 
 def _table(video: _OpenVideo) -> FrameTable:
@@ -204,11 +224,14 @@ def _presentation_times(video: _OpenVideo, shown: Sequence[Seen], *, counted: bo
 def _are_presentation_times(video: _OpenVideo, shown: Sequence[Seen], *, counted: bool) -> bool:
     """Return whether the times of packets or ``counted`` frames, which are all different, are presentation times.
 
-    AVI and streams without a container have no presentation times. If the decoder reorders frames, ascending times may
-    be decoding times that are stored as presentation times (ASF, bad copies). Then the first decoded frames decide.
+    Streams without a container have no presentation times, and AVI has them only where it counts the frames. If the
+    decoder reorders frames, ascending times may be decoding times that are stored as presentation times (ASF, bad
+    copies). Then the first decoded frames decide.
     """
-    if video.container.format.name == "avi" or not video.has_timestamps or video.stream.time_base is None:
+    if not video.has_timestamps or video.stream.time_base is None:
         return False
+    if video.container.format.name == "avi":
+        return not counted and _counts_frames(video)
 
     times = [frame.pts or 0 for frame in shown]
     if counted:
@@ -224,6 +247,19 @@ def _are_presentation_times(video: _OpenVideo, shown: Sequence[Seen], *, counted
         frames = container.decode(video_stream(container))
         decoded_times = [frame.pts or 0 for frame in islice(frames, FRAMES_CHECKED)]
     return decoded_times == sorted(decoded_times)
+
+
+def _counts_frames(video: _OpenVideo) -> bool:
+    """Return whether the times of AVI, which are numbers of packets, are those of frames, also after a seek.
+
+    They are if frames are shown in the order in which they are decoded, and if the file's index has every packet at the
+    place and with the number that it has in the file: a lost packet changes the numbers of all later ones. After a
+    corrupt packet they may be wrong too.
+    """
+    if reorders(video.stream, video.packets) or any(packet.is_corrupt for packet in video.packets):
+        return False
+    of_index = [(entry.timestamp, entry.pos + CHUNK) for entry in video.stream.index_entries if entry.size]
+    return of_index == [(packet.dts, packet.position) for packet in video.packets if packet.pts == packet.dts]
 
 
 def _decoding_times(video: _OpenVideo, shown: Sequence[Seen]) -> list[int]:

@@ -17,7 +17,7 @@ from lit_video.utils.files import is_picture, read_plain
 from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
-from lit_video.video.decoding.frame_table import Frames, check_numbers, frame_table, stacked
+from lit_video.video.decoding.frame_table import Frames, check_numbers, kept_table, stacked
 from lit_video.video.decoding.table import FrameTable, exact
 from lit_video.video.decoding.times import frames_before_gaps
 
@@ -196,7 +196,7 @@ def _missing(stems: Sequence[str], forms: Iterable[str]) -> str:
 
 def forget_tables() -> None:
     """Clear the caches of video tables and image folders, because files may have changed."""
-    frame_table.cache_clear()
+    kept_table.cache_clear()
     _kept.clear()
 
 

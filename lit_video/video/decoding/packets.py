@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 import av.logging
+from av.codec import Codec
 from av.container import InputContainer
 from av.packet import Packet
 from av.video.stream import VideoStream
@@ -16,11 +17,14 @@ from lit_video.video.decoding.h264 import parameters, turns_pictures
 
 # codecs that were tested to decode to the same pixels from a key frame as from the start of the file; a packet of other
 # codecs may also hold several frames, a half or none, unless each of their frames is coded on its own
-_SEEKING = {"h264", "hevc", "vp8", "vp9", "av1", "mpeg1video", "mpeg2video", "mpeg4", "mjpeg", "ffv1", "png"}
+_SEEKING = {"h264", "hevc", "vp8", "vp9", "av1", "mpeg1video", "mpeg2video", "mpeg4", "mjpeg", "ffv1"}
 _SEEKING |= {"h263", "flv1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
 _KEPT = {"palette", "new_extradata", "param_change"}  # kinds of a packet's side data that later packets need too
 _HIDING = {"vp8", "vp9"}  # codecs whose packets may hold a frame that is never shown, to which shown frames refer
 _NOT_CODED = 19  # most bytes of an MPEG-4 picture without content, which FFmpeg may not show (MAX_NVOP_SIZE)
+
+_PICTURE = b"\0\0\1\xb6"  # mark before a picture of MPEG-4
+_TYPE_B = 2
 
 
 class Seen(NamedTuple):
@@ -37,6 +41,8 @@ class Seen(NamedTuple):
     is_hidden: bool = False  # holds a frame that is not shown
     turns: bool = False  # is the first packet, and holds a message that turns the pictures after it
     is_behind_error: bool = False  # the demuxer logged an error while it looked for this packet
+    position: int | None = None  # byte of the file
+    is_between: bool = False  # holds, in AVI, a picture of MPEG-4 that is shown before an earlier one (B)
 
 
 def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
@@ -47,11 +53,12 @@ def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[Vi
 def seen_packets(container: InputContainer, stream: VideoStream) -> list[Seen]:
     """Return times and flags of a stream's packets in decoding order, and where the demuxer logs errors."""
     codec = stream.codec_context.codec.canonical_name
+    looks_between = codec == "mpeg4" and container.format.name == "avi"  # other containers have times
     packets: list[Seen] = []
     errors = 0
     with logged(av.logging.ERROR) as lines:
         for packet in filled(container, stream):
-            seen = _seen(packet, codec)
+            seen = _seen(packet, codec, looks_between=looks_between)
             if not packets and turns_pictures(bytes(packet), codec):
                 seen = seen._replace(turns=True)
             if len(lines) > errors:
@@ -76,19 +83,34 @@ def logged(level: int) -> Iterator[list[tuple[int, str, str]]]:
         av.logging.set_skip_repeated(skips)
 
 
-def _seen(packet: Packet[VideoStream], codec: str) -> Seen:
-    """Return the times and flags of a packet."""
+def _seen(packet: Packet[VideoStream], codec: str, *, looks_between: bool) -> Seen:
+    """Return the times and flags of a packet, by position: names would take half of the time."""
+    side_data = [*packet.iter_sidedata()]
     return Seen(
-        pts=packet.pts,
-        dts=packet.dts,
-        duration=packet.duration,
-        is_keyframe=packet.is_keyframe,
-        is_corrupt=packet.is_corrupt,
-        is_discard=packet.is_discard,
-        size=packet.size,
-        is_kept=any(data.data_type in _KEPT for data in packet.iter_sidedata()),
-        is_hidden=codec in _HIDING and _is_hidden(memoryview(packet), codec),
+        packet.pts,
+        packet.dts,
+        packet.duration,
+        packet.is_keyframe,
+        packet.is_corrupt,
+        packet.is_discard,
+        packet.size,
+        bool(side_data) and any(data.data_type in _KEPT for data in side_data),
+        codec in _HIDING and _is_hidden(memoryview(packet), codec),
+        False,  # whether it turns pictures is asked of the first packet alone
+        False,
+        packet.pos,
+        looks_between and _has_picture_between(bytes(packet)),
     )
+
+
+def _has_picture_between(content: bytes) -> bool:
+    """Return whether a packet of MPEG-4 holds a picture between others (ISO 14496-2, 6.2.5: type B)."""
+    at = content.find(_PICTURE)
+    while at >= 0 and at + len(_PICTURE) < len(content):
+        if content[at + len(_PICTURE)] >> 6 == _TYPE_B:
+            return True
+        at = content.find(_PICTURE, at + len(_PICTURE))
+    return False
 
 
 def _is_hidden(content: memoryview, codec: str) -> bool:
@@ -104,17 +126,30 @@ def _is_hidden(content: memoryview, codec: str) -> bool:
     return not shows_earlier and not first >> (1 - shift) & 1
 
 
+def coded_alone(codec: Codec) -> bool:
+    """Return whether each frame is coded on its own; FFmpeg does not say so of PNG, because APNG shares its decoder."""
+    return codec.intra_only or codec.canonical_name == "png"
+
+
 def seeks(stream: VideoStream, packets: Sequence[Seen]) -> bool:
     """Return whether decoding can start at any key frame, without data of earlier packets."""
     codec = stream.codec_context.codec
-    can_seek = codec.intra_only or codec.canonical_name in _SEEKING
+    can_seek = coded_alone(codec) or codec.canonical_name in _SEEKING
     return can_seek and not any(packet.is_kept for packet in packets)
+
+
+def reorders(stream: VideoStream, packets: Sequence[Seen]) -> bool:
+    """Return whether frames may be shown in another order than that in which they are decoded."""
+    codec = stream.codec_context.codec
+    if codec.canonical_name == "mpeg4":
+        return any(packet.is_between for packet in packets)
+    return bool(codec.reorder)
 
 
 def one_frame_each(stream: VideoStream, packets: Sequence[Seen]) -> bool:
     """Return whether each packet, except hidden ones, holds one frame that is shown, so that packets can be counted."""
     codec = stream.codec_context.codec
-    if codec.intra_only:
+    if coded_alone(codec):
         return True
 
     name = codec.canonical_name

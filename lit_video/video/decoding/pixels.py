@@ -1,5 +1,6 @@
 """Decoded frames as RGB pixels, turned as their display matrix says."""
 
+from functools import lru_cache
 from math import atan2, copysign, degrees, hypot
 
 import av
@@ -33,8 +34,13 @@ def orientation(frame: VideoFrame, matrix: str) -> tuple[bool, int, int]:
 
     ``matrix`` is the table's, for frames that have none.
     """
-    content = side_data(frame).get("DISPLAYMATRIX", bytes.fromhex(matrix) or bytes(20))
-    a, b, _, c, d = np.frombuffer(content, np.int32)[:5].tolist()
+    return _orientation(side_data(frame).get("DISPLAYMATRIX") or bytes.fromhex(matrix) or bytes(20))
+
+
+@lru_cache
+def _orientation(matrix: bytes) -> tuple[bool, int, int]:
+    """Return what :func:`orientation` does, for a display matrix of FFmpeg."""
+    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist()
     across = hypot(a, c)
     down = hypot(b, d)
     if not across or not down:  # no matrix, or a degenerate one: FFmpeg shows the stored picture

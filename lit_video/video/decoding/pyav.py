@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
+from typing import Literal
 
 import av
 from av.container import InputContainer
@@ -19,7 +20,15 @@ from av.video.stream import VideoStream
 
 from lit_video.video.decoding.container import DecodeError, open_video, reading, video_stream
 from lit_video.video.decoding.decoder import PREDICTED, Decoder, judged
-from lit_video.video.decoding.frame_table import Frames, check_numbers, check_sound, frame_table, stacked
+from lit_video.video.decoding.frame_table import (
+    Frames,
+    check_numbers,
+    check_sound,
+    frame_table,
+    known_table,
+    scanned,
+    stacked,
+)
 from lit_video.video.decoding.packets import filled
 from lit_video.video.decoding.pixels import rgb
 from lit_video.video.decoding.table import FrameTable
@@ -35,15 +44,20 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     pixels equal those from decoding the whole video. The display matrix (rotation, mirroring) is applied. Raises a
     :class:`DecodeError` for a file that cannot be read and for a wanted frame that is damaged.
     """
-    table = frame_table(path)
-    check_numbers(path, numbers, table.count)
-    check_sound(path, table, numbers)
-
     ascending = sorted(set(numbers))
     images: dict[int, Frames] = {}
-    with reading(path):
+    table = known_table(path)
+    with reading(path), ExitStack() as files:
+        container: InputContainer | None = None
+        if not table:
+            container = files.enter_context(open_video(path))
+            table = scanned(path, container)
+        check_numbers(path, numbers, table.count)
+        check_sound(path, table, numbers)
+
         if table.keyframes:
-            with suppress(av.FFmpegError), open_video(path) as container:  # if seeking fails, read from the start
+            with suppress(av.FFmpegError):  # if seeking fails, read from the start
+                container = container or files.enter_context(open_video(path))
                 images = _by_time(container, table, ascending)
 
     if len(images) < len(ascending):
@@ -137,9 +151,12 @@ def _frames(
     context = decoder.context
     behind = decoder.behind
     is_lost = False
+    skipped: Literal["DEFAULT", "NONREF"] | None = None
     for position, packet in enumerate(packets):
         # no frame depends on a non-reference frame, so skipping it changes no pixels
-        context.skip_frame = "DEFAULT" if behind > 1 or packet.pts in times else "NONREF"
+        before, skipped = skipped, "DEFAULT" if behind > 1 or packet.pts in times else "NONREF"
+        if skipped != before:  # to set it takes 2 microseconds
+            context.skip_frame = skipped
         frames, reports_loss = decoder.decode(packet)
         is_lost = is_lost or (reports_loss and position > 0)
         for frame in frames:
