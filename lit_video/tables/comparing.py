@@ -14,8 +14,7 @@ from lit_video.runs.finished import FinishedRun
 from lit_video.tables.contrasts import run_contrast
 from lit_video.tables.finishing import learned_share, why_unfinished
 from lit_video.tables.row_hits import RowHits
-from lit_video.tables.statistics import Interval
-from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
+from lit_video.tables.statistics import FEWEST_CLUSTERS, Interval
 from lit_video.tables.table_summary import Forbidden
 from lit_video.utils.text import plural
 
@@ -78,10 +77,10 @@ class Comparison:
         """Names of both rows."""
         return self.first, self.second
 
-    @property
-    def on_skills(self) -> str:
-        """The skills in words, such as `` on drift, zoom``; empty if they are all of the test's."""
-        return f" on {', '.join(self.skills)}" if self.skills else ""
+
+def on_skills(skills: Sequence[str]) -> str:
+    """Return the skills over which rows are compared in words, such as `` on drift, zoom``; empty for all."""
+    return f" on {', '.join(skills)}" if skills else ""
 
 
 def compare_rows(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> Comparison:

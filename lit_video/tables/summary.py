@@ -9,11 +9,11 @@ from statistics import mean, stdev
 
 from lit_video.runs.finished import FinishedRun, remarks
 from lit_video.runs.predictions import Predictions
-from lit_video.tables.agreement import agreement_of, comparable, compared_metric, row_pairs, row_predictions
+from lit_video.tables.agreement import agreement_of, row_pairs
 from lit_video.tables.comparing import Comparison, TrainedRow, compare_rows
 from lit_video.tables.reading import read_table
 from lit_video.tables.results import measured_rows
-from lit_video.tables.row_hits import RowHits
+from lit_video.tables.row_hits import RowHits, comparable, compared_metric, row_predictions
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table
 from lit_video.tables.table_summary import DrawCount, Numbers, RowSummary, TableSummary
@@ -28,13 +28,13 @@ class TableRuns:
 
     table: Table  # at the runs' scale
     by_row: Mapping[str, Sequence[FinishedRun]]  # see results.measured_rows
-    predictions: Mapping[str, Sequence[Predictions]]  # see agreement.row_predictions
-    row_hits: RowHits  # by the metric ``compared``, see agreement.comparable
+    predictions: Mapping[str, Sequence[Predictions]]  # see row_hits.row_predictions
+    row_hits: RowHits  # by the metric ``compared``, see row_hits.comparable
     halves: Mapping[str, Sequence[FinishedRun]]  # runs of half of the steps, by row
 
     @property
     def compared(self) -> str:
-        """Metric by which rows are compared, see agreement.compared_metric."""
+        """Metric by which rows are compared, see row_hits.compared_metric."""
         return compared_metric(self.predictions, self.table.metric)
 
     @property
