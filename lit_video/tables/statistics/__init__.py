@@ -13,6 +13,7 @@ from lit_video.tables.statistics.intervals import Interval as Interval
 from lit_video.tables.statistics.intervals import accuracy_interval as accuracy_interval
 from lit_video.tables.statistics.intervals import cautious_difference as cautious_difference
 from lit_video.tables.statistics.intervals import chance_of_share as chance_of_share
+from lit_video.tables.statistics.intervals import mean_of_halves as mean_of_halves
 from lit_video.tables.statistics.intervals import paired_difference as paired_difference
 from lit_video.tables.statistics.intervals import wilson as wilson
 from lit_video.tables.statistics.spread import Spread as Spread

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,13 +191,13 @@ def _error_of_videos(by_video: NDArray[np.float64], clusters: NDArray[np.intp], 
     return max(error, (reach / float(stdtrit(draws - 1, 1 - LEVEL))) ** 2)
 
 
-def _seed_parts(means: NDArray[np.float64], pooled: Spread | None) -> list[tuple[float, int]]:
+def _seed_parts(means: NDArray[np.float64], pooled: Spread | None) -> list[tuple[float, float]]:
     """Return the squared error of a row's mean over seeds, with degrees of freedom; an empty list for a single seed."""
     spread = trusted_spread(means, pooled)
     return [(spread.variance / len(means), spread.freedom)] if spread else []
 
 
-def _welch(value: float, of_videos: tuple[float, int], of_seeds: list[tuple[float, int]]) -> Interval:
+def _welch(value: float, of_videos: tuple[float, float], of_seeds: list[tuple[float, float]]) -> Interval:
     """Return the interval of a value whose squared error is a sum of parts, each with its degrees of freedom."""
     from scipy.special import stdtrit
 
@@ -208,6 +208,23 @@ def _welch(value: float, of_videos: tuple[float, int], of_seeds: list[tuple[floa
     half = error * float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
     share = sum(part for part, _ in of_seeds) / variance
     return Interval(value, value - half, value + half, error, freedom, share)
+
+
+def mean_of_halves(first: Interval, second: Interval) -> Interval:
+    """Return the mean of a difference in two halves of the draws, such as persons, each tested by models of its own.
+
+    Draws are resampled within their half and seeds are nested in it, so the squared error is the sum of both halves',
+    with degrees of freedom by Welch-Satterthwaite. That one half's draws train the other half's models is left out, as
+    in cross-validation.
+    """
+    value = (first.value + second.value) / 2
+    if not (first.bounded and second.bounded):
+        return Interval(value, -math.inf, math.inf, math.inf)
+
+    parts = [((half.error / 200) ** 2, half.freedom) for half in (first, second)]
+    mean = _welch(value, parts[0], parts[1:])
+    of_seeds = sum(part * half.seeds_share for (part, _), half in zip(parts, (first, second), strict=True))
+    return replace(mean, seeds_share=of_seeds / sum(part for part, _ in parts))
 
 
 def cautious_difference(first: Hits, second: Hits, *, groups: NDArray[np.generic] | None = None) -> Interval:
