@@ -10,7 +10,7 @@ from lit_video.utils.yaml_files import read_yaml
 
 BEFORE = Path(__file__).with_name("before.yaml")
 HEADER = ["", "claim", "scale", "before", "after", "rule"]
-# what a verdict became, and the rule by which it did
+# Rules by which verdicts became what they are, by the judgement of today
 RULES = {
     "unfinished": "A row decides if it has finished. Where no record says how much was learned, its curve does",
     "not run": "A gain counts above each control of the table that costs as much, and all of them have to be run",

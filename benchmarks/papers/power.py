@@ -125,7 +125,7 @@ def _read(run: FinishedRun) -> Predictions:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the runs of a claim's rows will show; or why they cannot, in ``never``."""
+    """Forecast of what the runs of a claim's rows will show; or why they cannot, in ``never``."""
 
     claim: Claim
     scale: str

@@ -1,7 +1,7 @@
 """Read a table's runs and put their numbers beside the paper's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -35,7 +35,8 @@ class TableRuns:
     predictions: Mapping[str, Sequence[Predictions]]  # see row_hits.row_predictions
     row_hits: RowHits  # by the metric ``compared``, see row_hits.comparable
     halves: Mapping[str, Sequence[FinishedRun]]  # runs of half of the steps, by row
-    other: "TableRuns | None" = None  # the other half of the persons; left out if it was not run
+    # the other half of the persons; left out if it was not run
+    other: "TableRuns | None" = field(default=None, kw_only=True)
 
     @property
     def compared(self) -> str:
@@ -119,7 +120,8 @@ def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None, *, o
     predictions = row_predictions(table, by_row)
     hits = comparable(predictions, compared_metric(predictions, table.metric))
     halves = _halves(table, runs, seeds)
-    return TableRuns(table, by_row, predictions, hits, halves, _other_half(table, runs, seeds, overridden=overridden))
+    other = _other_half(table, runs, seeds, overridden=overridden)
+    return TableRuns(table, by_row, predictions, hits, halves, other=other)
 
 
 def _other_half(table: Table, runs: Path, seeds: Sequence[int] | None, *, overridden: bool) -> TableRuns | None:

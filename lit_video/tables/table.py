@@ -15,7 +15,7 @@ METRIC = "test/video_top1"
 LEFT_OPEN = (*FREE, *FOLDERS, *SPREAD)  # settings that a run of a row may choose
 OWN_SCALE = "own"  # scale of tables of a user's own videos, without a paper
 MERGED_KEY = "model.size"  # the one mapping that a row's does not replace as a whole, but key by key
-UNSET = object()  # stands for the value of a setting that a row leaves to its files
+LEFT_TO_FILES = object()  # stands for the value of a setting that a row leaves to its files
 OF_RUN = "run:"  # model.weights run:TABLE/SCALE/ROW names the weights of that row's run with the same seed
 
 
@@ -55,7 +55,7 @@ class Row:
     def differs(self, other: "Row", key: str) -> bool:
         """Return whether two rows set a key, or a setting around it, to different values; null is a value too."""
         whole = short_key(key)
-        while self.settings.get(whole, UNSET) == other.settings.get(whole, UNSET):
+        while self.settings.get(whole, LEFT_TO_FILES) == other.settings.get(whole, LEFT_TO_FILES):
             whole = whole.rpartition(".")[0]
             if "." not in whole:  # a group alone, such as ``model``, is no setting
                 return False

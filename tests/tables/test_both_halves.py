@@ -16,7 +16,7 @@ from lit_video.tables.summary import read_runs
 from tests.fake_runs import EXPERIMENTS, write_result
 
 HALVES = {"utd_mhad": ("s02", "s04", "s06", "s08"), "utd_mhad+utd_mhad_other": ("s01", "s03", "s05", "s07")}
-VIDEOS = 50  # of each person
+VIDEOS = 50  # for each person
 WINDOW = "A window of 1 is better than one of 2."
 
 
