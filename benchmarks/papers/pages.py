@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from benchmarks.papers.before import before_page
 from benchmarks.papers.verdicts import link_to, sharing, verdict_lines, verdict_list
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, COST_HEADER, cost_cells
@@ -72,6 +73,8 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
         _scales_not_run(experiments, tables),
         _skills_not_run(tables),
     ]
+    if changed := before_page(verdicts, TEXTS["before"]):
+        of_papers[FOLDER / "before.md"] = _written([changed])
     return {Path(): _written(summary), **of_papers}
 
 

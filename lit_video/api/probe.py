@@ -67,7 +67,7 @@ class Probed(Shown):
     @property
     def sentences(self) -> list[str]:
         """Sentences on the skills that are seen, those that are not shown, and the width of the intervals."""
-        from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS  # here, because importing numpy takes time
+        from lit_video.tables.statistics import FEWEST_CLUSTERS  # here, because importing numpy takes time
 
         measured = self.measured
         sentences = [

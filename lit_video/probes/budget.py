@@ -4,7 +4,7 @@ import math
 
 from lit_video.errors import OptionError
 from lit_video.probes.heads import FEWEST_ROUNDS
-from lit_video.tables.statistics.wilson import wilson
+from lit_video.tables.statistics import wilson
 from lit_video.utils.text import plural
 
 DEFAULT_MINUTES = 3.0  # without --minutes

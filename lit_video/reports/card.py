@@ -12,8 +12,7 @@ from lit_video.errors import UserError
 from lit_video.runs.finished import FinishedRun, read_finished, remarks
 from lit_video.runs.mistakes import MISTAKES
 from lit_video.runs.predictions import Draws, Predictions, TaskPredictions, most_confused, read_predictions
-from lit_video.tables.statistics import Interval, accuracy_interval, cautious_difference
-from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
+from lit_video.tables.statistics import FEWEST_CLUSTERS, Interval, accuracy_interval, cautious_difference
 from lit_video.tables.time_use import TimeUse, read_time_use
 from lit_video.utils.clip_shape import size_in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural, these

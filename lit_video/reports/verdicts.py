@@ -12,7 +12,7 @@ from lit_video.tables.judging import Judged, JudgedPair, Judgement, judge, rows_
 from lit_video.tables.reading import read_table
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import LEVEL, holm_adjusted
-from lit_video.tables.summary import TableRuns
+from lit_video.tables.summary import OTHER, TableRuns
 from lit_video.tables.table import Table
 from lit_video.utils.text import natural, plural
 
@@ -91,7 +91,7 @@ def judge_claims(claims: Sequence[Claim], tables: Sequence[TableRuns]) -> list[V
     verdicts = []
     for claim in claims:
         by_scale = {read.table.scale: read for read in tables if read.table.name == claim.table.name}
-        scales = [scale for scale in by_scale if claim.about(scale)]
+        scales = [scale for scale in by_scale if claim.about(scale) and not scale.endswith(OTHER)]
         deciding = claim.deciding(scales)
         main = _verdict(claim, by_scale, deciding)
 

@@ -1,20 +1,15 @@
 """The order of a table's rows in our runs: agreement with the paper, paired differences."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import get_args
 
-import numpy as np
-
-from lit_video.runs.finished import FinishedRun
-from lit_video.runs.predictions import DIRECTION, Predictions, read_predictions
 from lit_video.settings.effects import picked
-from lit_video.tables.comparing import ONE_SEED, Comparison
-from lit_video.tables.row_hits import RowHits
-from lit_video.tables.statistics import LEVEL, Interval, holm_adjusted, kendall_tau
-from lit_video.tables.table import Table
+from lit_video.tables.comparing import ONE_SEED, Comparison, on_skills
+from lit_video.tables.statistics import LEVEL, Interval, holm_adjusted
 from lit_video.tables.table_summary import (
     Agreement,
     DrawCount,
@@ -32,65 +27,6 @@ BY_CONSTRUCTION: OrderVerdict = "by construction"
 WITHOUT: tuple[OrderVerdict, ...] = (BY_CONSTRUCTION, *get_args(Forbidden))  # pairs that have no verdict by a test
 
 ONE_SEED_ONLY = "One seed gives numbers and no order: add --seeds 0,1,2"
-
-
-def row_predictions(table: Table, runs: Mapping[str, Sequence[FinishedRun]]) -> dict[str, list[Predictions]]:
-    """Return predictions by row and seed; leave out rows without them, or tested on other videos than the first row."""
-    by_row: dict[str, list[Predictions]] = {}
-    first: Predictions | None = None
-    for row in table.rows:
-        of_seeds = []
-        for run in runs[row.name]:
-            predictions = read_predictions(run.folder, run.result)
-            if predictions:
-                of_seeds.append(predictions)
-        if not of_seeds or len(of_seeds) < len(runs[row.name]):
-            continue
-
-        first = first or of_seeds[0]
-        if all(_same_test(predictions, first) for predictions in of_seeds):
-            by_row[row.name] = of_seeds
-    return by_row
-
-
-def compared_metric(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> str:
-    """Return the metric by which rows are compared: the direction if every run has it, else ``metric``.
-
-    Top-1 over classes that are a skill and a direction would mix two abilities: to recognise the skill, a model need
-    not know the order of the frames.
-    """
-    runs = [run for seeds in by_row.values() for run in seeds]
-    return DIRECTION if runs and all(run.has_directions for run in runs) else metric
-
-
-def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> RowHits:
-    """Return whether each video is right, by row and seed.
-
-    The result is empty for metrics that do not count right videos of the whole test: others than top-1 and direction.
-    """
-    if metric != DIRECTION and not (metric.startswith("test/") and metric.endswith("_top1")):
-        return RowHits()
-
-    hits = {}
-    draws = None
-    skill = None
-    for name, of_seeds in by_row.items():
-        hits[name] = [predictions.hits(metric) for predictions in of_seeds]
-        for predictions in of_seeds:
-            draws = draws or predictions.draws
-            if metric == DIRECTION:
-                (task,) = predictions.tasks.values()
-                skill = task.skill
-    return RowHits(hits, draws, skill)
-
-
-def _same_test(first: Predictions, second: Predictions) -> bool:
-    """Return whether the same videos were tested with the same labels, and with the same draws if both know them."""
-    if first.tasks.keys() != second.tasks.keys() or not np.array_equal(first.video, second.video):
-        return False
-    if first.draws and second.draws and first.draws != second.draws:
-        return False
-    return all(np.array_equal(task.target, second.tasks[name].target) for name, task in first.tasks.items())
 
 
 def row_pairs(paper: Accuracies, measured: Accuracies, compare: Callable[[str, str], Comparison]) -> list[Pair]:
@@ -153,6 +89,15 @@ def agreement_of(paper: Accuracies, measured: Accuracies, pairs: Sequence[Pair])
         without={verdict: counts[verdict] for verdict in WITHOUT if counts[verdict]},
         orderings=orderings,
     )
+
+
+def kendall_tau(paper: Sequence[float], measured: Sequence[float]) -> float | None:
+    """Return Kendall's tau-b; ``None`` for fewer than two rows, or if all values of one side are equal."""
+    if min(len(set(paper)), len(set(measured))) < 2:
+        return None
+    from scipy.stats import kendalltau  # takes a second
+
+    return float(kendalltau(paper, measured).statistic)
 
 
 def sentences(summary: TableSummary) -> list[str]:
@@ -218,7 +163,5 @@ def interval_text(pair: Pair) -> str:
     """Return a difference in points with its interval, such as ``+1.2 [-0.3, +2.7]``."""
     if pair.difference is None:
         return "not comparable: needs top-1 predictions of both for the same test videos"
-    if pair.low is None or pair.high is None:
-        return f"{pair.difference:+z.1f}, no interval"
-    on_skills = f" on {', '.join(pair.skills)}" if pair.skills else ""
-    return f"{Interval(pair.difference, pair.low, pair.high)}{on_skills}"
+    low, high = (math.inf if end is None else end for end in (pair.low, pair.high))
+    return f"{Interval(pair.difference, low, high)}{on_skills(pair.skills)}"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from lit_video.errors import UserError
-from lit_video.tables.contrasts import row_contrast, uncovered
-from lit_video.tables.reading import read_table
+from lit_video.tables.contrasts import planned_contrast, row_contrast, uncovered
+from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.table import Table, data_sets
 from lit_video.utils.yaml_files import read_yaml
 
@@ -88,11 +88,31 @@ class Claim:
         return replace(self.table, scale=scale).on_papers_data
 
     def why_untestable(self, scale: str) -> str:
-        """Return why runs at a scale cannot decide the claim; empty if they can, for example on its own data set."""
+        """Return why runs at a scale cannot decide the claim, as its file or the table's rows say; empty if they can.
+
+        The file's reasons do not hold on the claim's own data set.
+        """
         for name, why in self.untestable.items():
             if scale.startswith(name) and not self.decides(scale):
                 return why
+        return self._varies_more(scale)
+
+    def _varies_more(self, scale: str) -> str:
+        """Say so if the rows of a pair will differ at a scale in more than the claim names, or in nothing."""
+        if self.kind == "spread":
+            return ""
+        table = table_at(self.table.path, scale)
+        for pair in self.pairs if table.settings else ():
+            if why := self.why_not_compared(pair, planned_contrast(table, *map(table.row, pair))):
+                return why
         return ""
+
+    def why_not_compared(self, pair: tuple[str, str], contrast: Sequence[str] | None) -> str:
+        """Return why two rows that differ in some settings, or none, do not show what the claim says; empty if so."""
+        if contrast is None:
+            return f"{' and '.join(pair)} differ in nothing here"
+        more = uncovered(contrast, self.varies)
+        return f"{' and '.join(pair)} also differ in {', '.join(more)}" if more else ""
 
 
 def read_claims(experiments: Path) -> list[Claim]:

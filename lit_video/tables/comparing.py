@@ -7,15 +7,14 @@ their construction, before any run.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lit_video.runs.finished import FinishedRun
 from lit_video.tables.contrasts import run_contrast
 from lit_video.tables.finishing import learned_share, why_unfinished
 from lit_video.tables.row_hits import RowHits
-from lit_video.tables.statistics import Interval
-from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
+from lit_video.tables.statistics import FEWEST_CLUSTERS, Interval, mean_of_halves
 from lit_video.tables.table_summary import Forbidden
 from lit_video.utils.text import plural
 
@@ -78,10 +77,10 @@ class Comparison:
         """Names of both rows."""
         return self.first, self.second
 
-    @property
-    def on_skills(self) -> str:
-        """The skills in words, such as `` on drift, zoom``; empty if they are all of the test's."""
-        return f" on {', '.join(self.skills)}" if self.skills else ""
+
+def on_skills(skills: Sequence[str]) -> str:
+    """Return the skills over which rows are compared in words, such as `` on drift, zoom``; empty for all."""
+    return f" on {', '.join(skills)}" if skills else ""
 
 
 def compare_rows(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> Comparison:
@@ -98,6 +97,16 @@ def compare_rows(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> Co
         why=why,
         by_construction=by_construction,
     )
+
+
+def of_both_halves(half: Comparison, other: Comparison) -> Comparison:
+    """Return the comparison of two rows over both halves of the draws; what forbids a verdict in one forbids it."""
+    difference = None
+    if half.difference and other.difference:
+        difference = mean_of_halves(half.difference, other.difference)
+    in_other = other.why or (["not run"] if other.forbidden == "not run" else [])
+    why = [*half.why, *(f"in the other half: {reason}" for reason in in_other)]
+    return replace(half, difference=difference, forbidden=half.forbidden or other.forbidden, why=why)
 
 
 def _skills(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> tuple[frozenset[str], bool]:

@@ -6,7 +6,7 @@ from lit_video.runs.finished import FinishedRun
 from lit_video.runs.identity import differences
 from lit_video.settings.effects import model_names
 from lit_video.settings.nested import short_key
-from lit_video.tables.table import Row
+from lit_video.tables.table import Row, Table
 
 # A claim may name many settings at once. "model" stands for the scheme with all settings of the network; "method" also
 # for training and views, for claims across papers. Neither includes starting weights, which have a name of their own.
@@ -28,6 +28,19 @@ def row_contrast(first: Row, second: Row) -> list[str]:
     """
     both = first.settings.keys() & second.settings.keys() - {_BATCH}
     return sorted(key for key in both if first.settings[key] != second.settings[key])
+
+
+def planned_contrast(table: Table, first: Row, second: Row) -> list[str] | None:
+    """Return the settings in which two rows differ by the table's files; ``None`` if they differ in nothing.
+
+    Beside those of :func:`row_contrast` these are starting weights that only one of the rows has: the other one then
+    starts without, whatever its class.
+    """
+    was = table.settings_of(first)
+    now = table.settings_of(second)
+    if was == now:
+        return None
+    return row_contrast(first, second) + [key for key in START if bool(was.get(key)) != bool(now.get(key))]
 
 
 def run_contrast(first: FinishedRun, second: FinishedRun) -> list[str]:

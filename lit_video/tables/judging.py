@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from lit_video.tables.claims import Claim
-from lit_video.tables.comparing import Comparison
-from lit_video.tables.contrasts import run_contrast, uncovered
+from lit_video.tables.comparing import Comparison, on_skills
+from lit_video.tables.contrasts import run_contrast
 from lit_video.tables.statistics import LEVEL, Interval, chances_of_spread, detectable, holm_adjusted
 from lit_video.tables.summary import TableRuns
 from lit_video.tables.table_summary import Forbidden
@@ -41,7 +41,7 @@ class JudgedPair:
     @property
     def text(self) -> str:
         """The difference with its interval, and the skills that it is over; empty without one."""
-        return f"{self.difference}{self.compared.on_skills}" if self.difference else ""
+        return f"{self.difference}{on_skills(self.compared.skills)}" if self.difference else ""
 
     @property
     def words(self) -> str:
@@ -146,17 +146,11 @@ def _no_verdict(
 
 
 def _varies_more(claim: Claim, runs: TableRuns) -> str:
-    """Say so if the rows of a pair differ in more than the claim names, or do not differ at all."""
-    for first, second in claim.pairs:
-        run = runs.rows[first].first
-        other = runs.rows[second].first
-        if claim.kind == "spread" or run is None or other is None:
-            continue
-        contrast = run_contrast(run, other)
-        if not contrast:
-            return f"{first} and {second} differ in nothing here"
-        if more := uncovered(contrast, claim.varies):
-            return f"{first} and {second} also differ in {', '.join(more)}"
+    """Say so if the runs of a pair differ in more than the claim names, or in nothing."""
+    for pair in claim.pairs if claim.kind != "spread" else ():
+        first, second = (runs.rows[row].first for row in pair)
+        if first and second and (why := claim.why_not_compared(pair, run_contrast(first, second) or None)):
+            return why
     return ""
 
 

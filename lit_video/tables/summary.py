@@ -1,25 +1,29 @@
 """Read a table's runs and put their numbers beside the paper's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from statistics import mean, stdev
 
+from msgspec import structs
+
 from lit_video.runs.finished import FinishedRun, remarks
 from lit_video.runs.predictions import Predictions
-from lit_video.tables.agreement import agreement_of, comparable, compared_metric, row_pairs, row_predictions
-from lit_video.tables.comparing import Comparison, TrainedRow, compare_rows
-from lit_video.tables.reading import read_table
+from lit_video.settings.effects import picked
+from lit_video.tables.agreement import agreement_of, row_pairs
+from lit_video.tables.comparing import Comparison, TrainedRow, compare_rows, of_both_halves
+from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.results import measured_rows
-from lit_video.tables.row_hits import RowHits
+from lit_video.tables.row_hits import RowHits, comparable, compared_metric, row_predictions
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table
 from lit_video.tables.table_summary import DrawCount, Numbers, RowSummary, TableSummary
 from lit_video.tables.terms import terms
 
 HALF = "half"  # file of the scale with half of the steps, in experiments/scale
+OTHER = "_other"  # ending of the file that tests a scale's training persons, by models of its test persons
 
 
 @dataclass(frozen=True)
@@ -28,13 +32,15 @@ class TableRuns:
 
     table: Table  # at the runs' scale
     by_row: Mapping[str, Sequence[FinishedRun]]  # see results.measured_rows
-    predictions: Mapping[str, Sequence[Predictions]]  # see agreement.row_predictions
-    row_hits: RowHits  # by the metric ``compared``, see agreement.comparable
+    predictions: Mapping[str, Sequence[Predictions]]  # see row_hits.row_predictions
+    row_hits: RowHits  # by the metric ``compared``, see row_hits.comparable
     halves: Mapping[str, Sequence[FinishedRun]]  # runs of half of the steps, by row
+    # the other half of the persons; left out if it was not run
+    other: "TableRuns | None" = field(default=None, kw_only=True)
 
     @property
     def compared(self) -> str:
-        """Metric by which rows are compared, see agreement.compared_metric."""
+        """Metric by which rows are compared, see row_hits.compared_metric."""
         return compared_metric(self.predictions, self.table.metric)
 
     @property
@@ -53,13 +59,14 @@ class TableRuns:
 
     def compare(self, first: str, second: str) -> Comparison:
         """Compare two rows, see :func:`~lit_video.tables.comparing.compare_rows`."""
-        return compare_rows(self.rows[first], self.rows[second], self.row_hits)
+        compared = compare_rows(self.rows[first], self.rows[second], self.row_hits)
+        return of_both_halves(compared, self.other.compare(first, second)) if self.other else compared
 
     @cached_property
     def data(self) -> TableSummary:
         """The paper's numbers beside those of the runs."""
         table = self.table
-        rows = [row_summary(row, self.by_row[row.name]) for row in table.rows]
+        rows = [row_summary(row, self._of_all_persons(row.name)) for row in table.rows]
         measured = {}
         for row in rows:
             value = row.numbers(self.compared).ours
@@ -67,7 +74,7 @@ class TableRuns:
                 measured[row.name] = value
 
         pairs = row_pairs(table.papers, measured, self.compare)
-        draws = self.row_hits.draws
+        draws = [read.row_hits.draws for read in (self, self.other) if read]
         return TableSummary(
             table=table.name,
             scale=table.scale,
@@ -79,10 +86,24 @@ class TableRuns:
             terms=terms({row.name: row.label for row in table.rows}, self.by_row),
             rows=rows,
             reported=[row_summary(row, []) for row in table.reported],
-            draws=None if draws is None else DrawCount(draws.kind, draws.count),
+            draws=DrawCount(draws[0].kind, sum(of_half.count for of_half in draws if of_half)) if draws[0] else None,
             agreement=agreement_of(table.papers, measured, pairs),
             pairs=[pair for pair in pairs if pair.difference is not None],
         )
+
+    def _of_all_persons(self, row: str) -> Sequence[FinishedRun]:
+        """Return a row's runs by seed; if both halves of the persons were run, seeds of both, with their mean."""
+        if self.other is None:
+            return self.by_row[row]
+        of_other = {run.result.seed: run.result for run in self.other.by_row[row]}
+        runs = []
+        for run in self.by_row[row]:
+            if other := of_other.get(run.result.seed):
+                both = picked(run.result.metrics, other.metrics)
+                metrics = {name: (value + other.metrics[name]) / 2 for name, value in both.items()}
+                videos = run.result.test_videos + other.test_videos
+                runs.append(replace(run, result=structs.replace(run.result, metrics=metrics, test_videos=videos)))
+        return runs
 
     @property
     def finished(self) -> list[FinishedRun]:
@@ -98,7 +119,18 @@ def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None, *, o
     by_row = measured_rows(table, runs, seeds, overridden=overridden)
     predictions = row_predictions(table, by_row)
     hits = comparable(predictions, compared_metric(predictions, table.metric))
-    return TableRuns(table, by_row, predictions, hits, _halves(table, runs, seeds))
+    halves = _halves(table, runs, seeds)
+    other = _other_half(table, runs, seeds, overridden=overridden)
+    return TableRuns(table, by_row, predictions, hits, halves, other=other)
+
+
+def _other_half(table: Table, runs: Path, seeds: Sequence[int] | None, *, overridden: bool) -> TableRuns | None:
+    """Return the runs that test the training persons of a scale; ``None`` if it names none, or none was run."""
+    names = f"{table.scale}+{table.scale}{OTHER}"
+    if not (table.path.parent / "scale" / f"{table.scale}{OTHER}.yaml").is_file():
+        return None
+    other = read_runs(table_at(table.path, names), runs, seeds, overridden=overridden)
+    return other if other.finished else None
 
 
 def _halves(table: Table, runs: Path, seeds: Sequence[int] | None) -> Mapping[str, Sequence[FinishedRun]]:

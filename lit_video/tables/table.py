@@ -15,6 +15,7 @@ METRIC = "test/video_top1"
 LEFT_OPEN = (*FREE, *FOLDERS, *SPREAD)  # settings that a run of a row may choose
 OWN_SCALE = "own"  # scale of tables of a user's own videos, without a paper
 MERGED_KEY = "model.size"  # the one mapping that a row's does not replace as a whole, but key by key
+LEFT_TO_FILES = object()  # stands for the value of a setting that a row leaves to its files
 OF_RUN = "run:"  # model.weights run:TABLE/SCALE/ROW names the weights of that row's run with the same seed
 
 
@@ -52,9 +53,9 @@ class Row:
     is_control: bool = False  # tells what a scheme reads of time, which the row does not
 
     def differs(self, other: "Row", key: str) -> bool:
-        """Return whether two rows set a key, or a setting around it, to different values."""
+        """Return whether two rows set a key, or a setting around it, to different values; null is a value too."""
         whole = short_key(key)
-        while self.settings.get(whole) == other.settings.get(whole):
+        while self.settings.get(whole, LEFT_TO_FILES) == other.settings.get(whole, LEFT_TO_FILES):
             whole = whole.rpartition(".")[0]
             if "." not in whole:  # a group alone, such as ``model``, is no setting
                 return False
@@ -77,14 +78,17 @@ class Table:
     data: str = ""  # class of this data set, from the overlay with its name
     settings: dict[str, Any] = field(default_factory=dict)  # the files' trainer, data and model, for all rows
 
-    def changed(self, row: Row, flat: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Return the settings in which a run differs from its row in the table's files: both values, by key."""
-        row_values = {}
+    def settings_of(self, row: Row) -> dict[str, Any]:
+        """Return a row's settings with those of the files; what a row sets replaces what a file has below it."""
+        of_files = {}
         for key, value in self.settings.items():
             if not any(f"{key}.".startswith(f"{whole}.") for whole in row.settings):
-                row_values[key] = value
-        row_values |= row.settings
+                of_files[key] = value
+        return of_files | row.settings
 
+    def changed(self, row: Row, flat: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        """Return the settings in which a run differs from its row in the table's files: both values, by key."""
+        row_values = self.settings_of(row)
         changed = {}
         for key, value in flat.items():
             name = short_key(key)

@@ -24,8 +24,7 @@ from lit_video.runs.predictions import (
     read_further,
     read_predictions,
 )
-from lit_video.tables.statistics import Hits, Interval, cautious_difference, paired_difference
-from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
+from lit_video.tables.statistics import FEWEST_CLUSTERS, Hits, Interval, cautious_difference, paired_difference
 from lit_video.utils.text import plural, these
 
 FRAME_ORDERS = {

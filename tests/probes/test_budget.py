@@ -5,7 +5,7 @@ import pytest
 from lit_video.errors import UserError
 from lit_video.probes.budget import MOST_ROUNDS, resolution, resolved, rounds_for
 from lit_video.probes.heads import FEWEST_ROUNDS
-from lit_video.tables.statistics.wilson import wilson
+from lit_video.tables.statistics import wilson
 from tests.probes.conftest import mean_colours, probed
 
 

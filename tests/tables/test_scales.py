@@ -122,6 +122,7 @@ def test_rows_of_every_family_build_on_persons_with_one_optimization(table, pers
         ("avletters", "avletters_back", [2], [1]),
         ("avletters", "avletters_third", [1, 2], [3]),
         ("utd_mhad", "utd_mhad_held", ["s01", "s03", "s05"], ["s07"]),
+        ("utd_mhad", "utd_mhad_other", ["s02", "s04", "s06", "s08"], ["s01", "s03", "s05", "s07"]),
     ],
 )
 def test_videos_trained_and_tested_on_are_chosen_by_an_overlay(table, overlay, train, val, letters, persons):

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest, ttest_1samp, ttest_ind
 
 from lit_video.runs.predictions import Draws
-from lit_video.tables.agreement import agreement_of, row_pairs
+from lit_video.tables.agreement import agreement_of, kendall_tau, row_pairs
 from lit_video.tables.comparing import Comparison
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import (
@@ -15,7 +15,6 @@ from lit_video.tables.statistics import (
     chances_of_spread,
     detectable,
     holm_adjusted,
-    kendall_tau,
     paired_difference,
     pooled_spread,
 )

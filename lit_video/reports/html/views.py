@@ -16,6 +16,7 @@ from lit_video.reports.html.collect import Section
 from lit_video.reports.next_step import next_step
 from lit_video.reports.verdicts import Verdict
 from lit_video.runs.predictions import ORDERS, most_confused
+from lit_video.tables.comparing import on_skills
 from lit_video.tables.rendering import measured_groups
 from lit_video.tables.table import OWN_SCALE
 from lit_video.tables.time_use import FRAME_ORDERS, TimeUse, read_time_use
@@ -72,7 +73,7 @@ def verdict(judged: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
         first, second = pair.compared.rows
         paper = papers.get((first, second))
         difference = pair.difference
-        name = f"{_label(judged, first)} vs {_label(judged, second)}{pair.compared.on_skills}"
+        name = f"{_label(judged, first)} vs {_label(judged, second)}{on_skills(pair.compared.skills)}"
         line: dict[str, Any] = {"name": name, "paper": None, "found": difference, "low": None}
         if paper:
             line |= {"paper": paper[0] - paper[1], "paper_at": place(paper[0] - paper[1])}

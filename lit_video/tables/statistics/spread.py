@@ -1,6 +1,6 @@
 """Spread of trainings over seeds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,19 +50,3 @@ def trusted_spread(means: NDArray[np.float64], pooled: Spread | None) -> Spread 
     if own and pooled and len(means) < FEW_SEEDS and pooled.variance > own.variance:
         return pooled
     return own
-
-
-def chances_of_spread(means: Sequence[float], bound: float) -> tuple[float, float]:
-    """Return the one-sided p-values of two hypotheses on the standard deviation over seeds: at least, and at most.
-
-    The chi-square tests of a normal variance (for example NIST/SEMATECH e-Handbook, 7.2.3.1).
-
-    Args:
-        means: a row's accuracy by seed, at least two.
-        bound: standard deviation to test against, in the unit of the accuracies.
-    """
-    from scipy.special import chdtr, chdtrc  # here, because importing it takes 0.15 s
-
-    freedom = len(means) - 1
-    squares = freedom * float(np.var(means, ddof=1)) / bound**2
-    return float(chdtr(freedom, squares)), float(chdtrc(freedom, squares))
