@@ -163,7 +163,7 @@ class Forecast:
 
 def forecast(claim: Claim, known: Mapping[str, FamilySpread], *, seeds: int, pairs: int) -> Forecast:
     """Return what so many seeds of a claim's rows will show, tested on so many pairs of films a skill."""
-    scale = claim.decided_at or claim.scale
+    scale = claim.scale
     never = Forecast(claim, scale, never=claim.why_untestable(scale))
     spread = known.get(family_of(claim.table.name))
     if never.never or spread is None:

@@ -42,10 +42,9 @@ class Claim:
     varies: Sequence[str]  # settings in which the rows of a pair may differ
     control: str  # the family's control, which the first row of each pair must beat too; empty if the claim needs none
     untestable: Mapping[str, str]  # reason that our data cannot decide it, by prefix of a scale's name
-    scale: str  # the table's own scale; it decides if neither the claim's data set nor ``decided_at`` was run
+    scale: str  # the table's own scale; it decides if the claim's data set was not run
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
     differs: str = ""  # reason if scales give different answers
-    decided_at: str = ""  # scale that decides in place of the table's own, if it was run
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -74,14 +73,8 @@ class Claim:
         return self.table.other_data.isdisjoint(data_sets(scale))
 
     def deciding(self, scales: Sequence[str]) -> str:
-        """Return the scale that decides: of those that were run, the claim's own data set, else ``decided_at``.
-
-        Without either, the table's own scale decides.
-        """
-        own_data = list(filter(self.decides, scales))
-        if own_data:
-            return own_data[0]
-        return self.decided_at if self.decided_at in scales else self.scale
+        """Return the scale that decides: of those that were run, the claim's own data set, else the table's own scale."""
+        return next(filter(self.decides, scales), self.scale)
 
     def decides(self, scale: str) -> bool:
         """Return whether runs at a scale are on the claim's own data set."""
@@ -150,7 +143,6 @@ def _read(where: str, content: Mapping[str, Any], entry: Any, *, experiments: Pa
         scale=scale,
         follow_ups=content.get("follow_ups", {}),
         differs=str(entry.get("differs", "")),
-        decided_at=_decided_at(where, content, table, experiments=experiments),
     )
 
 
@@ -211,14 +203,6 @@ def _table(experiments: Path, entry: Mapping[str, Any]) -> tuple[Table, str]:
     if "numbers" in entry:
         paths.append(experiments / "scale" / f"{entry['numbers']}.yaml")
     return read_table(paths), scale
-
-
-def _decided_at(where: str, content: Mapping[str, Any], table: Table, *, experiments: Path) -> str:
-    """Return the scale that the file names in ``decided_at`` for a claim's table; empty for the table's own scale."""
-    scale = str((content.get("decided_at") or {}).get(table.name, ""))
-    if scale and not (experiments / "scale" / f"{scale}.yaml").is_file():
-        raise UserError(f"{where}: decided_at.{table.name}: {scale} is no file in {experiments / 'scale'}")
-    return scale
 
 
 def _untestable(where: str, reasons: Any) -> dict[str, str]:

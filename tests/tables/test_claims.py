@@ -624,23 +624,6 @@ def test_the_tables_own_scale_decides_and_follow_ups_are_counted_apart(claims):
     assert tally(judged_at([claim], {"other": runs(a=0.7)})) == f"{OPENING}: not run 1."
 
 
-def test_the_scale_that_a_file_names_decides_once_it_was_run(claims, tmp_path):
-    (claim,) = claims("{claim: A beats b., section: s, varies: model.window, table: t, better: [[a, b]]}")
-    better, worse = runs(a=0.7, b=0.5), runs(a=0.5, b=0.7)
-    (tmp_path / "claims/p.yaml").write_text(f"decided_at: {{t: long}}\n{(tmp_path / 'claims/p.yaml').read_text()}")
-    with pytest.raises(UserError, match=r"decided_at\.t: long is no file"):
-        read_claims(tmp_path)
-    (tmp_path / "scale").mkdir()
-    (tmp_path / "scale/long.yaml").write_text("trainer: {max_epochs: 8}")
-    (named,) = read_claims(tmp_path)
-    assert (claim.decided_at, named.decided_at) == ("", "long")
-    for given, expected in ((claim, "supported"), (named, "contradicted")):
-        (found,) = judged_at([given], {"own": better, "long": worse})
-        assert found.judgement == expected
-    (found,) = judged_at([named], {"own": better, "other": worse})
-    assert (found.scale, found.judgement) == ("own", "supported"), "it was not run there"
-
-
 BETTER, AS_GOOD = "better: [[a, b], [a, c]]", "equal: [[a, c]], margin: 1.0"
 YES, NO, EQUAL = (0.7, 0.5, 0.5), (0.5, 0.7, 0.5), (0.5, 0.5, 0.5)
 ONE_SEED = tuple(hits(accuracy, seeds=1) for accuracy in NO)
