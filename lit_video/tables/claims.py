@@ -73,7 +73,7 @@ class Claim:
         return self.table.other_data.isdisjoint(data_sets(scale))
 
     def deciding(self, scales: Sequence[str]) -> str:
-        """Return the scale that decides: of those that were run, the claim's own data set, else the table's own scale."""
+        """Return the scale that decides: the claim's own data set if it was run, else the table's own scale."""
         return next(filter(self.decides, scales), self.scale)
 
     def decides(self, scale: str) -> bool:

@@ -15,5 +15,5 @@ def trainer(groups):
 
 def test_every_process_is_a_group_of_its_own():
     assert ranks(trainer(4)) == (4, 3)
-    with pytest.raises(UserError, match="4 processes in 2 groups that share a model.*tensor_parallel_size to 1"):
+    with pytest.raises(UserError, match=r"4 processes in 2 groups that share a model.*tensor_parallel_size to 1"):
         ranks(trainer(2))
