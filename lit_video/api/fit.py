@@ -137,6 +137,11 @@ def row_settings(
     """Return all settings of every row and seed, resolved, by the run's name; see :func:`fit`."""
     request = request_for(table, overlays, rows, seeds=seeds, settings=settings, recipe=recipe, runs=runs)
 
-    from lit_video.training.check import build_row  # here, because importing torch takes seconds
+    from lit_video.training.spec import Spec  # here, because importing torch takes seconds
 
-    return {run.name: build_row(run).resolved() for run in request.runs}
+    resolved = {}
+    for run in request.runs:
+        spec = Spec(run)
+        spec.build("meta")
+        resolved[run.name] = spec.settings
+    return resolved

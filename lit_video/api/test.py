@@ -141,10 +141,10 @@ def test_settings(
     """Return all settings of a test, resolved: see :func:`test`."""
     layers, _ = _settings(ckpt, weights, listed(configs), user_settings=as_user_settings(settings, [SEED]))
 
-    from lit_video.training.cli import ReadCLI, user_errors
+    from lit_video.training.cli import VideoCLI, user_errors
 
     with user_errors(lambda key: "test"):
-        return ReadCLI(layers).resolved()
+        return VideoCLI(layers).resolved()
 
 
 def _settings(

@@ -4,13 +4,10 @@ import logging
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from jsonargparse import ArgumentError
-
+from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.inspection import data_digest
 from lit_video.engine.checkpoint_file import RUN_KEY, peek, write_checkpoint
 from lit_video.errors import UserError
@@ -20,95 +17,33 @@ from lit_video.runs.folder import RUN
 from lit_video.runs.history import History
 from lit_video.runs.identity import Identity, differences
 from lit_video.runs.record import Record
-from lit_video.runs.result import Override
-from lit_video.schemes.loading import names_of, source_file
-from lit_video.settings.effects import data_names, model_names, picked
-from lit_video.settings.flat import CALLBACKS, OWN, flatten
-from lit_video.settings.nested import ARGUMENTS, CLASS, merged, short_key
-from lit_video.training.cli import ReadCLI, VideoCLI
-from lit_video.training.constructors import Constructors
-from lit_video.training.layers import with_user_settings
+from lit_video.settings.effects import data_names, picked
 from lit_video.training.request import Run
-from lit_video.utils.environment import commit, versions
+from lit_video.training.spec import Spec
 from lit_video.utils.processes import started_together
-from lit_video.weights.hub import weights_path
-from lit_video.weights.reading import CHECKPOINT_KEY, read_weights, tensors_digest
+from lit_video.weights.reading import CHECKPOINT_KEY
 
 _logger = logging.getLogger(__name__)
 
 
-def ask(run: Run, cli: VideoCLI) -> History:
+def ask(spec: Spec, data: VideoDataModule) -> History:
     """Return the history of a run that begins or resumes; refuse the folder of another run."""
+    run = spec.run
     before = read_history(run.folder)
-    now = run_identity(cli)
+    now = requested_identity(spec, data)
     if before is None:
         return History(now)
     before.refuse_other(run.folder, now, run.origin())
     return before.going_on(now)
 
 
-def run_identity(cli: VideoCLI) -> Identity:
-    """Prepare the data, and compute a run's identity: settings, digests of videos, own code and starting weights."""
-    settings = cli.resolved()
-    data = cli.datamodule
+def requested_identity(spec: Spec, data: VideoDataModule) -> Identity:
+    """Prepare the data, and return the identity of the run with its videos."""
     videos = data.drawn_as
     if not videos:
         data.prepare_data()  # some data sets write their videos here
         videos = data_digest(data)
-
-    digests = _digests_of_files(settings["model"]["init_args"])
-    return Identity(settings=settings, data=videos, weights=digests, commit=commit(), versions=versions())
-
-
-def _digests_of_files(model: Mapping[str, Any]) -> dict[str, str]:
-    """Return digests of a model's own code and starting weights, by setting."""
-    digests = {}
-    for name, class_name in names_of(model).items():
-        code = source_file(class_name)
-        if code:
-            digests[f"model.init_args.{name}"] = blake2b(code.read_bytes(), digest_size=8).hexdigest()
-
-    for name in model_names("files"):
-        weights = model.get(name)
-        if not weights:
-            continue
-        with suppress(UserError):  # training refuses missing weights
-            digests[f"model.init_args.{name}"] = weights_digest(weights_path(weights), model.get("weights_ema"))
-    return digests
-
-
-def overridden(run: Run) -> dict[str, Override]:
-    """Return the settings that the user changed in the row, by key.
-
-    If the table leaves so much to the user that its row cannot be read, every setting of the user's counts.
-    """
-    user_settings = run.request.user_settings
-    if not user_settings:
-        return {}
-    used = ReadCLI(run.settings).resolved()
-    row = _settings_of_row(run, used["data"])
-    of_user = {short_key(key) for key in flatten(with_user_settings({}, user_settings))}
-
-    changed = {}
-    for difference in differences(Identity(row or {}), Identity(used)):
-        key = short_key(difference.key)
-        if difference.kind in ("folder", "spread") or (row is None and key not in of_user):
-            continue
-        is_callback = difference.key in (CALLBACKS, OWN)
-        changed["trainer.callbacks" if is_callback else key] = Override(difference.was, difference.now)
-    return changed
-
-
-def _settings_of_row(run: Run, data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the resolved settings of a run's row without the user's; ``None`` if they cannot be read.
-
-    A table may leave class and folder of the data to the user; ``data`` has those of the run.
-    """
-    place = {CLASS: data[CLASS], ARGUMENTS: picked(data[ARGUMENTS], data_names("folders"))}
-    try:
-        return ReadCLI(merged({"data": place}, run.row_settings, Constructors())).resolved()
-    except ArgumentError:
-        return None
+    return spec.identity(videos)
 
 
 def read_history(run_dir: Path) -> History | None:
@@ -127,18 +62,6 @@ def _stored(checkpoint: Mapping[str, Any]) -> History:
     if record.identity is None:
         raise ValueError("checkpoint without a run's identity")
     return History(record.identity, record.changes or ())
-
-
-def weights_digest(path: Path, average: bool | None = None) -> str:
-    """Return a 16-digit hexadecimal hash of the tensor names and values that :func:`read_weights` reads."""
-    files = sorted(path.glob("*")) or [path]
-    states = [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files if file.exists()]
-    return _digest_of(path, average, tuple(states))
-
-
-@lru_cache(maxsize=64)
-def _digest_of(path: Path, average: bool | None, states: tuple[tuple[str, int, int], ...]) -> str:
-    return tensors_digest(read_weights(path, average).tensors)
 
 
 def take_trained(run: Run, now: Identity) -> History | None:
