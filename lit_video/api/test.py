@@ -174,7 +174,7 @@ def _settings(
     from lit_video.training.layers import of_files, with_user_settings
     from lit_video.training.recorded import run_settings
 
-    refuse_ignored(configs, [(setting.key, setting.value) for setting in user_settings], "test")
+    refuse_ignored(configs, [("test", [(setting.key, setting.value) for setting in user_settings])])
     settings: Nested = {}
     if recorded:
         assert checkpoint is not None

@@ -76,6 +76,7 @@ class Table:
     data_set: str = ""  # data set of the paper's numbers; empty if the table names none
     data: str = ""  # class of this data set, from the overlay with its name
     settings: dict[str, Any] = field(default_factory=dict)  # the files' trainer, data and model, for all rows
+    own: Mapping[Path, Mapping[str, Any]] = field(default_factory=dict)  # settings of the user's own files, after rows
 
     def changed(self, row: Row, flat: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
         """Return the settings in which a run differs from its row in the table's files: both values, by key."""

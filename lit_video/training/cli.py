@@ -40,6 +40,7 @@ NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring=
 RUN_SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
     ("table", dict[str, Any] | None, None, "rows of a table (in configuration files)"),
     ("recipes", dict[str, Any] | None, None, "recipes by family (in a scale's file)"),
+    ("scale", bool, False, "true: rows adapt these settings (in a scale's file)"),
     ("checkpoint_every", float, 30.0, "seconds between checkpoints of a run in training"),
     ("global_batch", PositiveInt | None, None, "clips per optimizer step, on any number of devices"),
     ("nan", NanPolicy, "fail", "at a non-finite loss: fail, or skip:N to leave out up to N steps"),

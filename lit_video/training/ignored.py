@@ -1,6 +1,6 @@
 """Refusal of settings that the parser would ignore silently."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +12,34 @@ from lit_video.settings.nested import by_key, read_settings, short_key
 LINKED_SETTINGS = model_names("classes", "clip")
 
 
-def refuse_ignored(
-    files: Sequence[Path], settings: Iterable[tuple[str, Any]], where: str, *, seed: int | None = None
-) -> None:
+Layer = tuple[str, Iterable[tuple[str, Any]]]  # origin, for messages; keys without ``init_args`` and values
+
+
+def of_file(path: Path) -> Layer:
+    """Return the layer of a configuration file."""
+    return str(path), [(short_key(key), value) for key, value in by_key(read_settings(path)).items()]
+
+
+def refuse_ignored(files: Sequence[Path], layers: Iterable[Layer], *, seed: int | None = None) -> None:
     """Refuse values that would have no effect, because the parser ignores them or another setting decides.
 
     Args:
         files: configuration files, in their order.
-        settings: keys without ``init_args`` and values after the files, in their order: the row's, then the user's.
-        where: origin of ``settings``, for messages.
+        layers: settings over the files', in their order, such as the row's and the user's.
         seed: seed of the run; ``None`` if the settings choose it.
     """
     recipe: Any = None
-    for path in files:
-        file_settings = {short_key(key): value for key, value in by_key(read_settings(path)).items()}
-        for key in file_settings:
-            _refuse_linked(key, str(path))
-            _refuse_seed(key, str(path))
-        if seed is not None and file_settings.get("seed_everything", seed) not in (None, seed):
-            _refuse_seed("data.seed", str(path), "seed_everything")
-        recipe = _recipe(file_settings, recipe)
-
-    for key, value in settings:
-        _refuse_linked(key, where)
-        _refuse_seed(key, where)
-        if key.startswith("data.augmentation.") and recipe:
-            taken = f"augmentation is the recipe {recipe}, which is taken whole"
-            raise UserError(f"{where}: {key}: {taken}; write all its settings, see lit_video/video/recipes.py")
-        recipe = _recipe({key: value}, recipe)
+    base = [of_file(path) for path in files]
+    for number, (origin, settings) in enumerate([*base, *layers]):
+        for key, value in settings:
+            _refuse_linked(key, origin)
+            _refuse_seed(key, origin)
+            if key == "seed_everything" and seed is not None and value not in (None, seed):
+                _refuse_seed("data.seed", origin, key)
+            if key.startswith("data.augmentation.") and recipe and number >= len(base):
+                taken = f"augmentation is the recipe {recipe}, which is taken whole"
+                raise UserError(f"{origin}: {key}: {taken}; write all its settings, see lit_video/video/recipes.py")
+            recipe = _recipe(key, value, recipe)
 
 
 def _refuse_linked(key: str, origin: str) -> None:
@@ -61,11 +61,8 @@ def _refuse_seed(key: str, origin: str, name: str = "data.seed") -> None:
         raise UserError(f"{origin}: {name}: is the seed of the run; leave it out, and choose seeds by --seeds")
 
 
-def _recipe(settings: Mapping[str, Any], before: Any) -> Any:
-    """Return the name of the augmentation's recipe after these settings; ``None`` if it is written out."""
-    if "data.augmentation" in settings:
-        value = settings["data.augmentation"]
+def _recipe(key: str, value: Any, before: Any) -> Any:
+    """Return the name of the augmentation's recipe after a setting; ``None`` if it is written out."""
+    if key == "data.augmentation":
         return value if isinstance(value, str) else None
-    if any(key.startswith("data.augmentation.") for key in settings):
-        return None
-    return before
+    return None if key.startswith("data.augmentation.") else before

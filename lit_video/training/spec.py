@@ -17,8 +17,8 @@ from lit_video.settings.flat import CALLBACKS, OWN, flatten
 from lit_video.settings.nested import ARGUMENTS, CLASS, Nested, merged, short_key
 from lit_video.training.cli import Built, VideoCLI, user_errors
 from lit_video.training.constructors import Constructors
-from lit_video.training.ignored import refuse_ignored
-from lit_video.training.layers import with_user_settings
+from lit_video.training.ignored import of_file, refuse_ignored
+from lit_video.training.layers import of_files, with_user_settings
 from lit_video.training.request import Run
 from lit_video.utils.environment import commit, versions
 from lit_video.weights.hub import weights_path
@@ -37,8 +37,10 @@ class Spec:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        user_settings = [(setting.key, setting.value) for setting in run.request.user_settings]
-        refuse_ignored(run.request.configs, [*run.row.settings.items(), *user_settings], run.origin(), seed=run.seed)
+        request = run.request
+        by_flag = [(setting.key, setting.value) for setting in request.user_settings]
+        layers = [(run.origin(), run.row.settings.items()), *map(of_file, request.table.own), ("command line", by_flag)]
+        refuse_ignored(request.base_files, layers, seed=run.seed)
         with user_errors(run.origin):
             self._cli = VideoCLI(run.settings)
             self.parsed = self._cli.resolved()
@@ -61,15 +63,16 @@ class Spec:
 
     @cached_property
     def overridden(self) -> dict[str, Override]:
-        """Settings that the user changed in the row, by key.
+        """Settings that the user's own files and flags changed in the row, by key.
 
         If the table leaves so much to the user that its row cannot be read, every setting of the user's counts.
         """
-        user_settings = self.run.request.user_settings
-        if not user_settings:
+        request = self.run.request
+        if not (request.user_settings or request.table.own):
             return {}
         row = self._settings_of_row()
-        of_user = {short_key(key) for key in flatten(with_user_settings({}, user_settings))}
+        own = with_user_settings(of_files(request.table.own), request.user_settings)
+        of_user = {short_key(key) for key in flatten(own)}
 
         changed = {}
         for difference in differences(Identity(row or {}), Identity(self.parsed)):

@@ -198,7 +198,7 @@ def trainer_of(text):
 
 def resolve(run):
     """Read a run's settings, section by section, and build its data set and its network."""
-    refuse_ignored(run.request.configs, run.row.settings.items(), run.origin(), seed=run.seed)
+    refuse_ignored(run.request.configs, [(run.origin(), run.row.settings.items())], seed=run.seed)
     settings = run.settings
     own = {key: value for key, value in settings.items() if key not in KINDS}
 

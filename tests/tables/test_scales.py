@@ -74,7 +74,7 @@ def test_every_row_of_every_table_reads_at_every_scale(scale):
     for table in PAPERS:
         request = request_of(table, scale)
         for run in request.runs:
-            refuse_ignored(run.request.configs, run.row.settings.items(), run.name, seed=run.seed)
+            refuse_ignored(run.request.configs, [(run.name, run.row.settings.items())], seed=run.seed)
 
 
 OTHERS = [
