@@ -12,6 +12,7 @@ from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested, short_key
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN, Row, Table
+from lit_video.training.ignored import of_file
 from lit_video.training.layers import of_files, of_row, with_user_settings
 from lit_video.training.own_files import refuse_varied
 from lit_video.utils.yaml_files import find_config
@@ -127,14 +128,17 @@ class Run:
         raise UserError(f"model.weights: {start} is not finished: {advice}, or give other --model.weights")
 
     def origin(self, key: str = "") -> str:
-        """Name a setting's origin for messages: the command line, the user's own file, or the other files and the row."""
+        """Name a setting's origin for messages: the command line, the file that sets it, or all files, and the row."""
         short = short_key(key)
-        if any(setting.key == short for setting in self.request.user_settings):
+        request = self.request
+        if any(setting.key == short for setting in request.user_settings):
             return "command line"
-        for path, settings in reversed(self.request.table.own.items()):
-            if short in settings:
-                return str(path)
-        return f"{', '.join(map(str, self.request.base_files))}: row {self.row.name}"
+
+        own = request.table.own
+        files = [path for path in own if short in own[path]]
+        if not files and not any(f"{short}.".startswith(f"{name}.") for name in self.row.settings):
+            files = [path for path in request.base_files if any(key == short for key, _ in of_file(path)[1])]
+        return f"{', '.join(map(str, files[-1:] or request.configs))}: row {self.row.name}"
 
 
 def build_request(

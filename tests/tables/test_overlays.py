@@ -129,7 +129,10 @@ def test_an_own_file_wins_over_what_all_rows_share_and_labels_the_run(table, tmp
     own.write_text("trainer: {max_epochs: 2}\n")
     run = build_request([path, scale, own], ["second"]).runs[0]
     assert (run.settings["trainer"]["max_epochs"], run.row_settings["trainer"]["max_epochs"]) == (2, 35)
-    assert (run.origin("trainer.max_epochs"), run.folder.parts[-3]) == (str(own), "big+mine")
+    assert run.folder.parts[-3] == "big+mine"
+    assert run.origin("trainer.max_epochs") == f"{own}: row second"
+    assert run.origin("data.num_workers") == f"{path}: row second"
+    assert run.origin("model.window") == f"{path}, {scale}, {own}: row second"
     assert Spec(run).overridden == {"trainer.max_epochs": Override(35, 2)}
 
 
