@@ -81,7 +81,7 @@ def fit(
 
     Args:
         table: name or path of the table's YAML, such as ``ablation_tw``.
-        overlays: names or paths of further files, whose settings win, such as ``scale/ssv2``.
+        overlays: names or paths of files of a scale, such as ``scale/ssv2``, then of your own, which win over rows.
         rows: names or numbers of some rows; ``None`` for all.
         seeds: seeds of each row.
         settings: nested data as in a YAML file, over files and rows: ``{"trainer": {"max_epochs": 2}}``.
