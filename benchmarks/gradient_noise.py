@@ -26,10 +26,10 @@ from torch.nn.functional import cross_entropy
 from benchmarks.harness import Measurement, Result, Row, Table, parser, ran
 from lit_video.datamodules import TemporalSkills
 from lit_video.errors import UserError
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.request import Run, build_request
 from lit_video.modules import VideoClassifier
 from lit_video.settings.flags import UserSetting
-from lit_video.training.cli import VideoCLI
-from lit_video.training.request import Run, build_request
 from lit_video.training.stills import start_from_stills
 
 BATCHES = {"unrelated": None, "reverses": "reverse"}  # kinds of batches: settings of data.pairing

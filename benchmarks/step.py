@@ -32,10 +32,10 @@ from timm.optim.muon import zeropower_via_newtonschulz
 from benchmarks.harness import Measurement, Result, Row, Table, count_processor_seconds, left_out, parser, ran
 from lit_video.engine import step_times
 from lit_video.engine.step_times import StepTimes
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.request import Run, build_request
 from lit_video.modules import VideoClassifier
 from lit_video.modules.optimization import make_optimizer, parameter_groups
-from lit_video.training.cli import VideoCLI
-from lit_video.training.request import Run, build_request
 
 PARTS = ("data", "forward_backward", "optimizer")
 # instructions by name: environment variables of PyTorch's own kernels and of oneDNN

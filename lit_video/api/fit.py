@@ -9,12 +9,12 @@ from pathlib import Path
 
 from lit_video.api.arguments import File, Files, Rows, refuse_below, request_for
 from lit_video.errors import RunFailed, UserError
+from lit_video.experiment.request import Request
 from lit_video.launching.queue import HERE, run_here, slots
 from lit_video.settings.flags import Settings
 from lit_video.settings.nested import Nested
 from lit_video.tables.rendering import summary_parts
 from lit_video.tables.summary import TableRuns, read_runs
-from lit_video.training.request import Request
 from lit_video.utils.processes import first_process
 from lit_video.utils.shown import Part, Shown
 from lit_video.utils.startup import set_up_process
@@ -137,7 +137,7 @@ def row_settings(
     """Return all settings of every row and seed, resolved, by the run's name; see :func:`fit`."""
     request = request_for(table, overlays, rows, seeds=seeds, settings=settings, recipe=recipe, runs=runs)
 
-    from lit_video.training.spec import Spec  # here, because importing torch takes seconds
+    from lit_video.experiment.spec import Spec  # here, because importing torch takes seconds
 
     resolved = {}
     for run in request.runs:

@@ -105,8 +105,8 @@ def _refuse_settings(user_settings: Sequence[UserSetting], rows: TableRows, mode
     if not user_settings:
         return
 
-    from lit_video.training.cli import VideoCLI, user_errors
-    from lit_video.training.layers import with_user_settings
+    from lit_video.experiment.cli import VideoCLI, user_errors
+    from lit_video.experiment.layers import with_user_settings
 
     data = {"class_path": "VideoCSV", "init_args": {"root": "."}}
     for name in {row.get("set", {}).get("model", model) for row in rows.values()}:

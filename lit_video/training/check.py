@@ -6,12 +6,12 @@ from lit_video.datamodules.checks import refuse_choice, refuse_copies
 from lit_video.engine.global_batch import check_scaling
 from lit_video.engine.monitors import refuse_unknown_values, refuse_wrong_mode
 from lit_video.errors import UserError
+from lit_video.experiment.cli import Built, user_errors
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.runs.chosen_checkpoint import LAST
 from lit_video.runs.folder import has_result
 from lit_video.settings.nested import as_list
-from lit_video.training.cli import Built, user_errors
-from lit_video.training.request import Run
-from lit_video.training.spec import Spec
 
 
 def checked(spec: Spec) -> Built:

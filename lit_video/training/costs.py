@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from lit_video.experiment.request import Request, Run
 from lit_video.network.cost import Published, count_params_and_macs
-from lit_video.training.request import Request, Run
 
 
 def count_published(model: Published) -> tuple[int, int]:
@@ -20,7 +20,7 @@ def count_published(model: Published) -> tuple[int, int]:
 def table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]:
     """Yield the cost of each row, as published (empty unless the data are the paper's) and as counted here."""
     # here, because importing torch takes seconds
-    from lit_video.training.spec import Spec
+    from lit_video.experiment.spec import Spec
     from lit_video.utils.classes import outputs
 
     table = request.table

@@ -16,10 +16,10 @@ from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 
 from lit_video.datamodules.split_test import SplitTest
 from lit_video.engine.step_times import Pace, StepTimes
+from lit_video.experiment.cli import Built, VideoCLI
+from lit_video.experiment.layers import of_row
 from lit_video.settings.nested import Nested
 from lit_video.tables.table import Row
-from lit_video.training.cli import Built, VideoCLI
-from lit_video.training.layers import of_row
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.processes import usable_cores
 

@@ -6,6 +6,11 @@ from pathlib import Path
 from lit_video.engine.checkpoint_file import remove_later, usable_checkpoint
 from lit_video.engine.checkpoints import Stopped
 from lit_video.errors import RunFailed, RunStopped, UserError
+from lit_video.experiment.cli import Built, user_errors
+from lit_video.experiment.finished import FinishedRuns
+from lit_video.experiment.identity import ask, take_trained
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.runs.folder import RUN, has_result, read_record, update_record
 from lit_video.runs.history import History
 from lit_video.runs.lock import owned
@@ -14,14 +19,9 @@ from lit_video.runs.status import write_status
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
 from lit_video.training.check import checked, refuse_tested
-from lit_video.training.cli import Built, user_errors
-from lit_video.training.finished import FinishedRuns
 from lit_video.training.fit import compiled, fit_model
-from lit_video.training.identity import ask, take_trained
 from lit_video.training.measure import measure
-from lit_video.training.request import Run
 from lit_video.training.run_end import failures, leave, write_end
-from lit_video.training.spec import Spec
 from lit_video.training.stills import start_from_stills
 from lit_video.training.trainer import Training
 from lit_video.training.write_result import write_result

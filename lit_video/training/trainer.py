@@ -18,13 +18,13 @@ from lit_video.engine.progress import Progress, ReportBroken
 from lit_video.engine.resumption import ExactResumption
 from lit_video.engine.wandb_logger import RowLogger, TrackRow
 from lit_video.errors import UserError
+from lit_video.experiment.spec import Spec
 from lit_video.network.cost import count_params_and_macs
 from lit_video.runs.chosen_checkpoint import BEST
 from lit_video.runs.history import History
 from lit_video.runs.result import RowFacts
 from lit_video.settings.nested import as_list
 from lit_video.training.run_end import keep_handlers
-from lit_video.training.spec import Spec
 from lit_video.utils.messages import are_shown
 from lit_video.utils.stop_signals import StopSignals
 

@@ -10,13 +10,13 @@ from lightning.pytorch.callbacks import EarlyStopping
 from lit_video.__main__ import main
 from lit_video.engine.monitors import refuse_unknown_values
 from lit_video.errors import UserError
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.request import build_request
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
 from lit_video.schemes.loading import KINDS
 from lit_video.settings.effects import OWN_CODE
 from lit_video.settings.flags import read_flags
-from lit_video.training.cli import VideoCLI
-from lit_video.training.request import build_request
 from tests.commands.conftest import one_line
 from tests.conftest import ROOT
 

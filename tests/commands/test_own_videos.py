@@ -22,6 +22,8 @@ from lit_video.datamodules.drawing import encode
 from lit_video.datamodules.inspection import open_dataset
 from lit_video.datamodules.manifest import MANIFEST, write_rows
 from lit_video.datamodules.probe import VideoInfo
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.layers import of_files, with_user_settings
 from lit_video.inference.predict import load
 from lit_video.launching import queue
 from lit_video.network.aggregation import linear_head
@@ -32,8 +34,6 @@ from lit_video.runs.predictions import OF_SAME_VIDEOS, ORDERS, read_further, rea
 from lit_video.settings.flags import UserSetting
 from lit_video.tables.reading import read_table
 from lit_video.tables.summary import read_runs
-from lit_video.training.cli import VideoCLI
-from lit_video.training.layers import of_files, with_user_settings
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request

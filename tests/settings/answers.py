@@ -17,7 +17,11 @@ from lit_video.runs.packs import packed_runs
 from lit_video.settings.flat import flatten
 from lit_video.tables import reading
 from lit_video.tables.reading import read_origin, table_at
-from lit_video.training.request import Run, build_request
+
+try:
+    from lit_video.experiment.request import Run, build_request
+except ImportError:
+    from lit_video.training.request import Run, build_request
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ROOT / "experiments"
@@ -35,7 +39,7 @@ def resolved(run):
     try:
         from lit_video.training.cli import ReadCLI
     except ImportError:
-        return run.spec.settings
+        from lit_video.experiment.cli import VideoCLI as ReadCLI
     return ReadCLI(run.settings).resolved()
 
 

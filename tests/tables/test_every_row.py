@@ -20,15 +20,15 @@ from lightning.pytorch.cli import LightningArgumentParser
 from lit_video.datamodules import VideoDataModule
 from lit_video.engine.global_batch import accumulation, check_scaling
 from lit_video.errors import UserError
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.ignored import LINKED_SETTINGS, refuse_ignored
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.modules import VideoClassifier
 from lit_video.network.cost import count_params_and_macs, value
 from lit_video.runs.folder import RUN
 from lit_video.tables.reading import read_table
 from lit_video.training.check import checked
-from lit_video.training.cli import VideoCLI
-from lit_video.training.ignored import LINKED_SETTINGS, refuse_ignored
-from lit_video.training.request import Run
-from lit_video.training.spec import Spec
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.loading import load_pretrained
 from tests.command_line import parse_request

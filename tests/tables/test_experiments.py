@@ -4,11 +4,11 @@ import pytest
 from torch import nn
 
 from lit_video.__main__ import main
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.runs.finished import read_finished
 from lit_video.runs.result import VideoCount
 from lit_video.schemes.reach import reach
-from lit_video.training.request import Run
-from lit_video.training.spec import Spec
 from tests.command_line import parse_request
 from tests.tables.experiments import EXPERIMENTS
 

@@ -4,10 +4,10 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
+from lit_video.experiment.request import build_request
+from lit_video.experiment.spec import Spec
 from lit_video.runs.result import Override
 from lit_video.settings.flags import read_flags
-from lit_video.training.request import build_request
-from lit_video.training.spec import Spec
 
 SETS = {
     "a value": ("model.window: 1", "model: {init_args: {window: 2}}", "model.window", "2"),

@@ -2,12 +2,12 @@
 
 import pytest
 
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.network.streaming import Stream
 from lit_video.schemes.reach import reach
 from lit_video.settings.differences import lasting_settings
 from lit_video.tables.reading import read_table
-from lit_video.training.request import Run
-from lit_video.training.spec import Spec
 from tests.command_line import parse_request
 from tests.tables.experiments import EXPERIMENTS
 

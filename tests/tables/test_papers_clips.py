@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from lit_video.training.cli import VideoCLI
+from lit_video.experiment.cli import VideoCLI
 from lit_video.video.augmentation import TrainingView
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import decode

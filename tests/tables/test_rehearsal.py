@@ -6,12 +6,12 @@ set's length, with the row's own sampling and augmentation.
 
 import pytest
 
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.modules import XViT
 from lit_video.modules.optimization import make_optimizer
 from lit_video.tables.reading import read_table
-from lit_video.training.cli import VideoCLI
-from lit_video.training.request import Run
-from lit_video.training.spec import Spec
 from lit_video.video.clips import VideoRecord
 from lit_video.weights.hub import PREFIX, find
 from lit_video.weights.loading import load_pretrained

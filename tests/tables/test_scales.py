@@ -3,8 +3,8 @@
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.experiment.ignored import refuse_ignored
 from lit_video.tables.reading import read_table
-from lit_video.training.ignored import refuse_ignored
 from lit_video.utils.yaml_files import read_yaml
 from tests.tables.experiments import EXPERIMENTS, PAPERS, differing, equal, request_of, resolved
 

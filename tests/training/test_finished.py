@@ -3,11 +3,11 @@
 import pytest
 from msgspec import structs
 
+from lit_video.experiment.finished import FinishedRuns
+from lit_video.experiment.spec import Spec
 from lit_video.runs.folder import RUN, read_record, update_record
 from lit_video.training import run as run_module
-from lit_video.training.finished import FinishedRuns
 from lit_video.training.run import is_done
-from lit_video.training.spec import Spec
 from tests.command_line import parse_request
 
 

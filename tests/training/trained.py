@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from lightning import Callback
 
-from lit_video.training.spec import Spec
+from lit_video.experiment.spec import Spec
 from lit_video.training.trainer import Training
 from lit_video.utils.stop_signals import StopSignals
 from tests.command_line import parse_request

@@ -6,7 +6,7 @@ import yaml
 
 import lit_video
 from lit_video.__main__ import main
-from lit_video.training.cli import VideoCLI
+from lit_video.experiment.cli import VideoCLI
 from lit_video.utils.files import data_folder
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import RELEASES_FILE, Release, releases

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from lit_video.experiment.constructors import Constructors
 from lit_video.settings.effects import RUN_KEYS
 from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested, merged, put, read_settings
 from lit_video.tables.table import MERGED_KEY, Row
-from lit_video.training.constructors import Constructors
 
 
 def of_files(paths: Iterable[Path], settings: Nested | None = None) -> Nested:

@@ -9,17 +9,17 @@ from typing import Any
 from jsonargparse import ArgumentError
 
 from lit_video.errors import UserError
+from lit_video.experiment.cli import Built, VideoCLI, user_errors
+from lit_video.experiment.constructors import Constructors
+from lit_video.experiment.ignored import of_file, refuse_ignored
+from lit_video.experiment.layers import of_files, with_user_settings
+from lit_video.experiment.request import Run
 from lit_video.runs.identity import Identity, differences
 from lit_video.runs.result import Override
 from lit_video.schemes.loading import names_of, source_file
 from lit_video.settings.effects import data_names, model_names, picked
 from lit_video.settings.flat import CALLBACKS, OWN, flatten
 from lit_video.settings.nested import ARGUMENTS, CLASS, Nested, merged, short_key
-from lit_video.training.cli import Built, VideoCLI, user_errors
-from lit_video.training.constructors import Constructors
-from lit_video.training.ignored import of_file, refuse_ignored
-from lit_video.training.layers import of_files, with_user_settings
-from lit_video.training.request import Run
 from lit_video.utils.environment import commit, versions
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import weights_digest

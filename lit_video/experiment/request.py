@@ -7,14 +7,14 @@ from functools import cached_property
 from pathlib import Path
 
 from lit_video.errors import UserError
+from lit_video.experiment.ignored import of_file
+from lit_video.experiment.layers import of_files, of_row, with_user_settings
+from lit_video.experiment.own_files import refuse_varied
 from lit_video.runs.folder import has_result
 from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested, short_key
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN, Row, Table
-from lit_video.training.ignored import of_file
-from lit_video.training.layers import of_files, of_row, with_user_settings
-from lit_video.training.own_files import refuse_varied
 from lit_video.utils.yaml_files import find_config
 
 

@@ -4,11 +4,11 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from lit_video.experiment.identity import read_history
+from lit_video.experiment.spec import Spec
 from lit_video.runs.history import History
 from lit_video.runs.identity import differences
 from lit_video.settings.effects import DataEffect, data_names
-from lit_video.training.identity import read_history
-from lit_video.training.spec import Spec
 
 NO_LISTING: tuple[DataEffect, ...] = ("pixels", "views", "counts", "test", "training", "machine", "broken")
 

@@ -11,6 +11,8 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.inspection import data_digest
 from lit_video.engine.checkpoint_file import RUN_KEY, peek, write_checkpoint
 from lit_video.errors import UserError
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.runs.chosen_checkpoint import BEST, LAST
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import RUN
@@ -18,8 +20,6 @@ from lit_video.runs.history import History
 from lit_video.runs.identity import Identity, differences
 from lit_video.runs.record import Record
 from lit_video.settings.effects import data_names, picked
-from lit_video.training.request import Run
-from lit_video.training.spec import Spec
 from lit_video.utils.processes import started_together
 from lit_video.weights.reading import CHECKPOINT_KEY
 

@@ -19,12 +19,12 @@ from lightning.pytorch.utilities import rank_zero_only
 from lit_video.datamodules import VideoDataModule
 from lit_video.engine.progress import ReportBroken
 from lit_video.errors import UserError, one_line, raised_by
+from lit_video.experiment.ignored import LINKED_SETTINGS
 from lit_video.modules import VideoClassifier
 from lit_video.schemes.loading import import_named
 from lit_video.settings.effects import OWN_CODE, RUN_KEYS
 from lit_video.settings.messages import explain
 from lit_video.settings.nested import Nested
-from lit_video.training.ignored import LINKED_SETTINGS
 from lit_video.utils.startup import filter_lightning
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import read_weights

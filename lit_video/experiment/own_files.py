@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.experiment.layers import of_files
 from lit_video.runs.finished import short_value
 from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested, by_key, short_key
 from lit_video.tables.table import MERGED_KEY, Row, Table, holds
-from lit_video.training.layers import of_files
 
 _GROUPS = {"model", "data"}  # a class of these that a row sets is a setting beside its own arguments
 
