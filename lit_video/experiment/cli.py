@@ -57,7 +57,7 @@ class Built:
     datamodule: VideoDataModule
     model: VideoClassifier
     config: Namespace  # settings, parsed
-    objects: Namespace  # the same settings, with their classes built
+    objects: Namespace  # settings with their classes built
 
 
 class VideoCLI(LightningCLI):
@@ -89,7 +89,7 @@ class VideoCLI(LightningCLI):
             parser_kwargs=settings | dict.fromkeys(("fit", "test"), settings),
             args=deepcopy(args),  # the parser changes its argument
             run=execute,
-            load_from_checkpoint_support=execute,  # else by ``build``
+            load_from_checkpoint_support=execute,  # without it, by ``build``
         )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:

@@ -30,7 +30,9 @@ class FinishedRuns:
 
         now = spec.identity(videos)
         has_files = now.weights.keys() == before.identity.weights.keys()
-        return has_files and all(one.kind in ("code", "folder") for one in differences(before.identity, now))
+        return has_files and all(
+            difference.kind in ("code", "folder") for difference in differences(before.identity, now)
+        )
 
     def learn(self, history: History) -> None:
         """Remember the videos of a finished run that was compared in full."""

@@ -12,15 +12,15 @@ from lit_video.settings.nested import by_key, read_settings, short_key
 LINKED_SETTINGS = model_names("classes", "clip")
 
 
-Layer = tuple[str, Iterable[tuple[str, Any]]]  # origin, for messages; keys without ``init_args`` and values
+SettingsLayer = tuple[str, Iterable[tuple[str, Any]]]  # origin, for messages; keys without ``init_args`` and values
 
 
-def of_file(path: Path) -> Layer:
+def of_file(path: Path) -> SettingsLayer:
     """Return the layer of a configuration file."""
     return str(path), [(short_key(key), value) for key, value in by_key(read_settings(path)).items()]
 
 
-def refuse_ignored(files: Sequence[Path], layers: Iterable[Layer], *, seed: int | None = None) -> None:
+def refuse_ignored(files: Sequence[Path], layers: Iterable[SettingsLayer], *, seed: int | None = None) -> None:
     """Refuse values that would have no effect, because the parser ignores them or another setting decides.
 
     Args:

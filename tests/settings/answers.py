@@ -26,7 +26,7 @@ except ImportError:
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ROOT / "experiments"
 RESULTS = ROOT / "benchmarks/results"
-PARSED = 40  # of so many rows with different settings one is parsed
+PARSED = 40  # number of rows with different settings of which one is parsed
 
 
 def digest(content):
