@@ -8,10 +8,8 @@ from lit_video.errors import UserError
 from lit_video.experiment.layers import of_files
 from lit_video.runs.finished import short_value
 from lit_video.settings.flags import UserSetting
-from lit_video.settings.nested import Nested, by_key, short_key
+from lit_video.settings.nested import ARGUMENTS, SECTIONS, Nested, by_key, short_key
 from lit_video.tables.table import MERGED_KEY, Row, Table, holds
-
-_GROUPS = {"model", "data"}  # a class of these that a row sets is a setting beside its own arguments
 
 
 def refuse_varied(table: Table, row: Row, settings: Nested, *, user_settings: list[UserSetting]) -> None:
@@ -25,49 +23,52 @@ def refuse_varied(table: Table, row: Row, settings: Nested, *, user_settings: li
     """
     flags = [setting.key.removesuffix("+") for setting in user_settings]
     before = _flat(settings)
-    for path in table.own:
+    for path, own in table.own.items():
         after = _flat(of_files([path], settings))
         for name, value in row.settings.items():
-            if not _varies(table, row, name):
+            if all(other.settings.get(name) == value for other in table.rows):
                 continue
-            for key in _replaced(name, value, before, after=after):
+            for replaced in _replaced(name, value, before, after=after):
+                key = max((key for key in own if _overlap(key, replaced)), key=len)
                 if not any(_is_inside(key, flag) for flag in flags):
-                    raise UserError(f"{path}: {_reason(table.own[path], key, row=row, name=name)}")
-
-
-def _varies(table: Table, row: Row, name: str) -> bool:
-    return any(other.settings.get(name) != row.settings.get(name) for other in table.rows)
+                    raise UserError(f"{path}: {_reason(key, own[key], row=row, name=name)}")
 
 
 def _replaced(name: str, value: Any, before: Mapping[str, Any], *, after: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the keys inside a row's setting that have another value after the own file.
+    """Yield the keys of a row's setting that have another value after the own file.
 
-    A mapping stands for all its keys, also those that it leaves out, but for ``model.size``.
+    A mapping stands for all keys inside, also those that it leaves out, but for ``model.size``.
     """
-    whole = isinstance(value, Mapping) and name != MERGED_KEY
-    for key in before.keys() | (after.keys() if whole else ()):
-        if not _is_inside(key, name):
-            continue
+    keys = {name}
+    if isinstance(value, Mapping):
+        keys = {short_key(key) for key in by_key({name: value})}
+        if name != MERGED_KEY:
+            keys |= {key for key in before.keys() | after.keys() if _is_inside(key, name)}
+    for key in sorted(keys):
         if key not in before or key not in after or not _same(before[key], after[key]):
             yield key
 
 
-def _reason(own: Mapping[str, Any], replaced: str, *, row: Row, name: str) -> str:
+def _reason(key: str, value: Any, *, row: Row, name: str) -> str:
     """Return which setting of the file it is, what the row sets, and what to do."""
-    key = next((key for key in own if key == replaced or _is_inside(key, name) or _is_inside(name, key)), replaced)
-    value = own.get(key)
     text = value if isinstance(value, str) else json.dumps(value)
     what = f"{key} is {short_value(value)}, but row {row.name} sets {name} {short_value(row.settings[name])}"
     return f"{what}, and the table's rows differ in it; leave it out of the file, or give --{key}={text} as a flag"
 
 
 def _flat(settings: Nested) -> dict[str, Any]:
-    return {short_key(key): value for key, value in by_key(settings).items()}
+    """Return settings by short key, a class by its name."""
+    return {short_key(key): value for key, value in by_key(settings).items() if not key.endswith(f".{ARGUMENTS}")}
+
+
+def _overlap(key: str, other: str) -> bool:
+    """Return whether one of two keys is, or is inside, the other."""
+    return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
 
 
 def _is_inside(key: str, name: str) -> bool:
     """Return whether a setting with this name sets a key: the name is the key, or that of a setting around it."""
-    return key == name or (name not in _GROUPS and key.startswith(f"{name}."))
+    return key == name or (name not in SECTIONS and key.startswith(f"{name}."))
 
 
 def _same(first: Any, second: Any) -> bool:

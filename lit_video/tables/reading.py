@@ -13,7 +13,7 @@ from lit_video.errors import UserError
 from lit_video.runs.packs import NAME_PATTERN
 from lit_video.settings.effects import RUN_KEYS, picked
 from lit_video.settings.flat import flatten
-from lit_video.settings.nested import short_key
+from lit_video.settings.nested import SECTIONS, YAML, short_key
 from lit_video.tables.table import METRIC, Row, Table, data_sets
 from lit_video.utils.files import read_regular, write_atomically
 from lit_video.utils.limits import MOST_BYTES
@@ -122,7 +122,9 @@ def _is_of_scale(path: Path, content: Mapping[str, Any]) -> bool:
 def _all_settings(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a file's settings by short key, also those of the run."""
     of_run = picked(content, RUN_KEYS["training"])
-    return of_run | settings_in_files([path], {path: content})
+    classes = picked(content, SECTIONS)
+    named = {name: value for name, value in classes.items() if isinstance(value, str) and not value.endswith(YAML)}
+    return of_run | named | settings_in_files([path], {path: content})
 
 
 Recipes = dict[str, dict[str, dict[str, Any]]]
