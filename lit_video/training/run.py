@@ -139,9 +139,9 @@ def _train_and_test(spec: Spec, stops: StopSignals, history: History | None) -> 
         if not checkpoint:
             history = History(history.identity)
 
-    with user_errors(spec.run.origin):
-        training = Training(spec, stops, history)
-        if not checkpoint:
+    training = Training(spec, stops, history)
+    if not checkpoint:
+        with user_errors(spec.run.origin):
             start_from_stills(training.model, training.datamodule, run_dir if history else None)
     if history:
         update_record(run_dir, identity=history.identity, changes=list(history.changes))

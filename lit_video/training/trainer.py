@@ -18,6 +18,7 @@ from lit_video.engine.progress import Progress, ReportBroken
 from lit_video.engine.resumption import ExactResumption
 from lit_video.engine.wandb_logger import RowLogger, TrackRow
 from lit_video.errors import UserError
+from lit_video.experiment.cli import user_errors
 from lit_video.experiment.spec import Spec
 from lit_video.network.cost import count_params_and_macs
 from lit_video.runs.chosen_checkpoint import BEST
@@ -51,8 +52,9 @@ class Training:
         self.model = built.model
         self.config = built.config
         self._settings = built.objects.trainer
-        self.facts = self._row_facts()
-        self.trainer = self._make_trainer()
+        with user_errors(run.origin):
+            self.facts = self._row_facts()
+            self.trainer = self._make_trainer()
 
     def _make_trainer(self) -> Trainer:
         """Build the configured trainer with the callbacks and logger of every run; a user's logger replaces ours."""
