@@ -29,9 +29,9 @@ def refuse_varied(table: Table, row: Row, settings: Nested, *, user_settings: li
             if all(other.settings.get(name) == value for other in table.rows):
                 continue
             for replaced in _replaced(name, value, before, after=after):
-                key = max((key for key in own if _overlap(key, replaced)), key=len)
+                key = max((key for key in own if _overlap(key, replaced)), key=len, default=replaced)
                 if not any(_is_inside(key, flag) for flag in flags):
-                    raise UserError(f"{path}: {_reason(key, own[key], row=row, name=name)}")
+                    raise UserError(f"{path}: {_reason(key, own.get(key), row=row, name=name)}")
 
 
 def _replaced(name: str, value: Any, before: Mapping[str, Any], *, after: Mapping[str, Any]) -> Iterator[str]:
