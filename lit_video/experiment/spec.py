@@ -57,9 +57,7 @@ class Spec:
 
     def identity(self, videos: str) -> Identity:
         """Return what decides the run's numbers; ``videos`` is the digest of videos and labels."""
-        settings = self.settings
-        digests = digests_of_files(settings["model"]["init_args"])
-        return Identity(settings=settings, data=videos, weights=digests, commit=commit(), versions=versions())
+        return identity_with(self.settings, videos)
 
     @cached_property
     def overridden(self) -> dict[str, Override]:
@@ -96,7 +94,13 @@ class Spec:
             return None
 
 
-def digests_of_files(model: Mapping[str, Any]) -> dict[str, str]:
+def identity_with(settings: Nested, videos: str) -> Identity:
+    """Return the identity of a run with these settings; ``videos`` is the digest of videos and labels."""
+    digests = _digests_of_files(settings["model"]["init_args"])
+    return Identity(settings=settings, data=videos, weights=digests, commit=commit(), versions=versions())
+
+
+def _digests_of_files(model: Mapping[str, Any]) -> dict[str, str]:
     """Return digests of a model's own code and starting weights, by setting."""
     digests = {}
     for name, class_name in names_of(model).items():

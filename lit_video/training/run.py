@@ -33,12 +33,12 @@ _logger = logging.getLogger(__name__)
 
 def is_done(run: Run, finished: FinishedRuns | None = None) -> bool:
     """Return whether a run has a result, after at least as much training as requested."""
+    if finished and finished.knows(run):
+        return True
     return _is_done(Spec(run), finished)
 
 
 def _is_done(spec: Spec, finished: FinishedRuns | None = None) -> bool:
-    if finished and finished.knows(spec):
-        return True
     built = checked(spec)
     history = ask(spec, built.datamodule)
     if not history.finished:

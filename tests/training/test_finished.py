@@ -4,7 +4,6 @@ import pytest
 from msgspec import structs
 
 from lit_video.experiment.finished import FinishedRuns
-from lit_video.experiment.spec import Spec
 from lit_video.runs.folder import RUN, read_record, update_record
 from lit_video.training import run as run_module
 from lit_video.training.run import is_done
@@ -52,23 +51,23 @@ def test_whatever_changes_is_compared_in_full(table_beside, request_of, built):
     known = FinishedRuns()
     run = request_of()
     assert is_done(run, known)
-    assert known.knows(Spec(run))
-    assert not known.knows(Spec(request_of("--trainer.max_epochs=4")))
-    assert not known.knows(Spec(request_of("--seeds=1")))
+    assert known.knows(run)
+    assert not known.knows(request_of("--trainer.max_epochs=4"))
+    assert not known.knows(request_of("--seeds=1"))
 
     record = (run.folder / RUN).read_text()
     update_record(run.folder, identity=structs.replace(read_record(run.folder).identity, data="other videos"))
-    assert not known.knows(Spec(run))
+    assert not known.knows(run)
     update_record(run.folder, result=None)
-    assert not known.knows(Spec(run))
+    assert not known.knows(run)
     (run.folder / RUN).write_text(record)
-    assert known.knows(Spec(run))
+    assert known.knows(run)
 
     (run.folder / RUN).write_text("{")
-    assert not known.knows(Spec(run))
+    assert not known.knows(run)
     (run.folder / RUN).write_text(record)
 
     table_beside.write_text(table_beside.read_text().replace("62.5", "63.5"))
-    assert known.knows(Spec(request_of())), "the paper's numbers decide no setting"
+    assert known.knows(request_of()), "the paper's numbers decide no setting"
     table_beside.write_text(table_beside.read_text().replace("model.window: 1", "model.window: 2"))
-    assert not known.knows(Spec(request_of()))
+    assert not known.knows(request_of())
