@@ -26,10 +26,10 @@ from torch.nn.functional import cross_entropy
 from benchmarks.harness import Measurement, Result, Row, Table, parser, ran
 from lit_video.datamodules import TemporalSkills
 from lit_video.errors import UserError
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.request import Run, build_request
 from lit_video.modules import VideoClassifier
 from lit_video.settings.flags import UserSetting
-from lit_video.training.cli import BuildCLI
-from lit_video.training.request import Run, build_request
 from lit_video.training.stills import start_from_stills
 
 BATCHES = {"unrelated": None, "reverses": "reverse"}  # kinds of batches: settings of data.pairing
@@ -61,7 +61,7 @@ def main() -> int:
 def noise_and_signal(run: Run, count: int, device: torch.device) -> dict[str, float]:
     """Return the noise of the direction's gradient over batches, and its signal with the standard error of that."""
     torch.manual_seed(run.seed)
-    built = BuildCLI(run.settings)
+    built = VideoCLI(run.settings).build()
     data = built.datamodule
     if not isinstance(data, TemporalSkills):
         raise UserError(f"{run.label}: its data is {type(data).__name__}; give a table on TemporalSkills")

@@ -32,10 +32,10 @@ from timm.optim.muon import zeropower_via_newtonschulz
 from benchmarks.harness import Measurement, Result, Row, Table, count_processor_seconds, left_out, parser, ran
 from lit_video.engine import step_times
 from lit_video.engine.step_times import StepTimes
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.request import Run, build_request
 from lit_video.modules import VideoClassifier
 from lit_video.modules.optimization import make_optimizer, parameter_groups
-from lit_video.training.cli import BuildCLI
-from lit_video.training.request import Run, build_request
 
 PARTS = ("data", "forward_backward", "optimizer")
 # instructions by name: environment variables of PyTorch's own kernels and of oneDNN
@@ -92,7 +92,7 @@ def trained(run: Run, steps: int, optimizer: str, device: torch.device) -> tuple
     settings = run.settings
     settings["model"]["init_args"].pop("image_weights", None)
     torch.manual_seed(run.seed)
-    built = BuildCLI(settings)
+    built = VideoCLI(settings).build()
     model = built.model
     make = forms(run)[optimizer]
     model.configure_optimizers = lambda: make(model)  # the rate stays: its schedule takes no time

@@ -39,7 +39,7 @@ def test_a_closed_output_is_no_process_that_died(tmp_path):
 def test_a_folder_that_was_removed_is_named(tmp_path):
     with pytest.raises(UserError, match="run"), owned(tmp_path / "run", "row"):
         shutil.rmtree(tmp_path / "run")
-        update_record(tmp_path / "run", asked="")
+        update_record(tmp_path / "run", state=None)
 
 
 def test_another_file_that_is_missing_is_not_the_runs(tmp_path):

@@ -7,7 +7,7 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError, fault_of
-from lit_video.training.cli import user_errors
+from lit_video.experiment.cli import user_errors
 
 
 @pytest.mark.parametrize("folder", ["own", "lit_video", "torch", "lit_video/.venv/lib/torch"])

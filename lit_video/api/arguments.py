@@ -14,7 +14,7 @@ from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import find_config
 
 if TYPE_CHECKING:
-    from lit_video.training.request import Request
+    from lit_video.experiment.request import Request
 
 File = str | Path  # path of a settings file, or the name of one of this package, such as ablation_tw or scale/ssv2
 Files = File | Sequence[File]
@@ -93,7 +93,7 @@ def request_for(
     if not configs:
         raise UserError("name a table, by its YAML or its name, such as ablation_tw")
 
-    from lit_video.training.request import build_request  # here, because a command's help needs none of it
+    from lit_video.experiment.request import build_request  # here, because a command's help needs none of it
 
     return build_request(
         configs,

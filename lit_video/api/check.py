@@ -68,7 +68,7 @@ def check(
     # here, because importing torch takes seconds
     from lit_video.datamodules.inspection import contradictions, find_faults, open_dataset
     from lit_video.datamodules.manifest import MANIFEST
-    from lit_video.training.layers import with_user_settings
+    from lit_video.experiment.layers import with_user_settings
 
     file = folder / MANIFEST if output is None else refuse_unwritable("output", user_path(output))
     data = open_dataset(

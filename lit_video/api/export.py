@@ -47,7 +47,7 @@ def export(ckpt: File, to: ExportKind, output: File) -> Exported:
 
     from lit_video.inference.export import export_model as write  # here, because importing torch takes seconds
     from lit_video.reports.card import model_card
-    from lit_video.training.identity import weights_digest
+    from lit_video.weights.reading import weights_digest
 
     folder = user_path(output)
     run = record_beside(checkpoint).parent

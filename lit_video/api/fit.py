@@ -9,12 +9,12 @@ from pathlib import Path
 
 from lit_video.api.arguments import File, Files, Rows, refuse_below, request_for
 from lit_video.errors import RunFailed, UserError
+from lit_video.experiment.request import Request
 from lit_video.launching.queue import HERE, run_here, slots
 from lit_video.settings.flags import Settings
 from lit_video.settings.nested import Nested
 from lit_video.tables.rendering import summary_parts
 from lit_video.tables.summary import TableRuns, read_runs
-from lit_video.training.request import Request
 from lit_video.utils.processes import first_process
 from lit_video.utils.shown import Part, Shown
 from lit_video.utils.startup import set_up_process
@@ -81,7 +81,7 @@ def fit(
 
     Args:
         table: name or path of the table's YAML, such as ``ablation_tw``.
-        overlays: names or paths of further files, whose settings win, such as ``scale/ssv2``.
+        overlays: names or paths of files of a scale, such as ``scale/ssv2``, then of your own, which win over rows.
         rows: names or numbers of some rows; ``None`` for all.
         seeds: seeds of each row.
         settings: nested data as in a YAML file, over files and rows: ``{"trainer": {"max_epochs": 2}}``.
@@ -137,6 +137,11 @@ def row_settings(
     """Return all settings of every row and seed, resolved, by the run's name; see :func:`fit`."""
     request = request_for(table, overlays, rows, seeds=seeds, settings=settings, recipe=recipe, runs=runs)
 
-    from lit_video.training.check import build_row  # here, because importing torch takes seconds
+    from lit_video.experiment.spec import Spec  # here, because importing torch takes seconds
 
-    return {run.name: build_row(run).resolved() for run in request.runs}
+    resolved = {}
+    for run in request.runs:
+        spec = Spec(run)
+        spec.build("meta")
+        resolved[run.name] = spec.settings
+    return resolved

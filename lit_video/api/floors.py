@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from lit_video.api.arguments import Files, Rows, request_for
 from lit_video.errors import UserError
+from lit_video.experiment.request import Run
 from lit_video.settings.flags import Settings
-from lit_video.training.request import Run
 from lit_video.utils.shown import Part, Shown, TextTable
 
 FLOORS_HEADER = ["skill", "kind", "blind", "one frame", "two frames", "sum (bound)", "events within reach"]
@@ -59,10 +59,10 @@ def floors(
         UserError: the table is wrong, or not on TemporalSkills.
     """
     from lit_video.datamodules import TemporalSkills  # here, because importing torch takes seconds
-    from lit_video.training.check import build_row
+    from lit_video.experiment.spec import Spec
 
     request = request_for(table, overlays, rows, settings=settings, recipe=recipe)
-    data = build_row(Run(request, request.rows[0], request.seeds[0])).datamodule
+    data = Spec(Run(request, request.rows[0], request.seeds[0])).build("meta").datamodule
     if not isinstance(data, TemporalSkills):
         raise UserError(f"data: {type(data).__name__} has no known floors; give a table on TemporalSkills")
     return Floors(

@@ -105,13 +105,13 @@ def _refuse_settings(user_settings: Sequence[UserSetting], rows: TableRows, mode
     if not user_settings:
         return
 
-    from lit_video.training.cli import ReadCLI, user_errors
-    from lit_video.training.layers import with_user_settings
+    from lit_video.experiment.cli import VideoCLI, user_errors
+    from lit_video.experiment.layers import with_user_settings
 
     data = {"class_path": "VideoCSV", "init_args": {"root": "."}}
     for name in {row.get("set", {}).get("model", model) for row in rows.values()}:
         with user_errors(lambda key: "command line"):
-            ReadCLI(with_user_settings({"data": data, "model": {"class_path": name}}, user_settings))
+            VideoCLI(with_user_settings({"data": data, "model": {"class_path": name}}, user_settings))
 
 
 def fit_experiment(

@@ -8,11 +8,11 @@ from typing import Any
 
 from lit_video.api.arguments import File, Files, Rows, listed, refuse_below, request_for
 from lit_video.errors import UserError
+from lit_video.experiment.request import Request, Run
 from lit_video.launching.queue import counts, free, observed_runs, progress_table, run_here, slots, unfinished
 from lit_video.launching.slurm import Resources, scripts, submit
 from lit_video.launching.states import Observed
 from lit_video.settings.flags import Settings, UserSetting, as_user_settings
-from lit_video.training.request import Request, Run
 from lit_video.utils.shown import Part, Shown
 
 

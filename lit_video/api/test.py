@@ -20,9 +20,9 @@ from lit_video.utils.text import plural
 from lit_video.weights.hub import find
 
 if TYPE_CHECKING:
+    from lit_video.experiment.cli import VideoCLI
     from lit_video.runs.predictions import Predictions
     from lit_video.tables.time_use import TimeUse
-    from lit_video.training.cli import VideoCLI
 
 _logger = logging.getLogger(__name__)
 
@@ -74,8 +74,8 @@ def test(
     resolved, checkpoint = _settings(ckpt, weights, listed(configs), user_settings=as_user_settings(settings, [SEED]))
 
     from lit_video.engine.finite import refuse_not_finite
+    from lit_video.experiment.cli import VideoCLI, user_errors
     from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
-    from lit_video.training.cli import VideoCLI, user_errors
     from lit_video.video.trained_on import overlap_in_words, seen
 
     stored = read_checkpoint(checkpoint)["state_dict"] if checkpoint else {}
@@ -141,10 +141,10 @@ def test_settings(
     """Return all settings of a test, resolved: see :func:`test`."""
     layers, _ = _settings(ckpt, weights, listed(configs), user_settings=as_user_settings(settings, [SEED]))
 
-    from lit_video.training.cli import ReadCLI, user_errors
+    from lit_video.experiment.cli import VideoCLI, user_errors
 
     with user_errors(lambda key: "test"):
-        return ReadCLI(layers).resolved()
+        return VideoCLI(layers).resolved()
 
 
 def _settings(
@@ -169,12 +169,12 @@ def _settings(
         of_weights = {**release.settings, "model.weights": weights}
 
     # here, because importing torch takes seconds
-    from lit_video.training.constructors import Constructors
-    from lit_video.training.ignored import refuse_ignored
-    from lit_video.training.layers import of_files, with_user_settings
-    from lit_video.training.recorded import run_settings
+    from lit_video.experiment.constructors import Constructors
+    from lit_video.experiment.ignored import refuse_ignored
+    from lit_video.experiment.layers import of_files, with_user_settings
+    from lit_video.experiment.recorded import run_settings
 
-    refuse_ignored(configs, [(setting.key, setting.value) for setting in user_settings], "test")
+    refuse_ignored(configs, [("test", [(setting.key, setting.value) for setting in user_settings])])
     settings: Nested = {}
     if recorded:
         assert checkpoint is not None

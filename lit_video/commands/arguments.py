@@ -80,7 +80,7 @@ def scheme_file(text: str) -> str:
 YES_OR_NO = {"yes": True, "no": False}
 CONFIG_NAMES = ("--config", "-c")
 CKPT_NAMES = ("--ckpt", "--ckpt_path")
-CONFIG = "settings: YAML or name of a table, then of a scale (scale/X); a later file overrides earlier ones"
+CONFIG = "settings: YAML or name of a table, then of a scale (scale/X), then your own, which win over rows"
 EXPERIMENTS_HELP = "folder of the tables' YAML files (default: experiments, else this package's)"
 SHARED: dict[str, dict[str, Any]] = {
     "--batch": dict(type=positive, default=8, metavar="B", help="clips at a time (default: 8)"),

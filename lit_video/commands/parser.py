@@ -188,7 +188,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _show(arguments: Namespace) -> int:
-    from lit_video.training.cli import show  # here, because importing torch takes seconds
+    from lit_video.experiment.cli import show  # here, because importing torch takes seconds
 
     return show(arguments.asked)
 

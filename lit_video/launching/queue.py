@@ -15,11 +15,11 @@ from types import FrameType
 from typing import NamedTuple, get_args
 
 from lit_video.errors import RunFailed, RunStopped, UserError
+from lit_video.experiment.request import Run
 from lit_video.launching.states import Observed, RunState, jobs_of, lock_held, observe
 from lit_video.runs.lock import writable
 from lit_video.runs.status import read_status
 from lit_video.settings.effects import picked
-from lit_video.training.request import Run
 from lit_video.utils.messages import ASIDE
 from lit_video.utils.parallel import EVERY, with_progress
 from lit_video.utils.processes import PARENT, requeue, usable_cores
@@ -257,7 +257,7 @@ def _stopped(line: str, status: int) -> RunStopped:
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
     """Check all runs for mistakes; return the unfinished ones."""
-    from lit_video.training.finished import FinishedRuns  # here, because importing torch takes seconds
+    from lit_video.experiment.finished import FinishedRuns  # here, because importing torch takes seconds
     from lit_video.training.run import is_done
 
     finished = FinishedRuns()

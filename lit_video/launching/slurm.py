@@ -12,11 +12,11 @@ from itertools import groupby
 from msgspec import structs
 
 from lit_video.errors import UserError
+from lit_video.experiment.request import Run
 from lit_video.launching.queue import own_environment
 from lit_video.runs.record import Status
 from lit_video.runs.status import read_status, write_status
 from lit_video.settings.flags import UserSetting
-from lit_video.training.request import Run
 
 _logger = logging.getLogger(__name__)
 

@@ -75,8 +75,8 @@ def write_pack(path: Path, runs: Mapping[Path, PackedFiles]) -> None:
 
 
 def packed_record(record: Record) -> bytes:
-    """Return a run's record as it is in packs: without its state and the digest of the files that asked for it."""
-    content = record.with_parts(state=None, asked=None).plain()
+    """Return a run's record as it is in packs: without its state."""
+    content = record.with_parts(state=None).plain()
     return f"{json.dumps(content, indent=1)}\n".encode()
 
 

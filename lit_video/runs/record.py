@@ -62,7 +62,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     changes: Sequence[Change] | None = None  # since the run began
     state: Status | None = None  # until the run is finished
     result: RunResult | None = None
-    asked: str | None = None  # digest of the files, flags and code that the run was asked for
     corrections: Sequence[Correction] | None = None
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ class TestedWeights(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
 
     file: str  # path in the run's folder
     step: int  # optimizer step
-    digest: str | None = None  # see training.identity.weights_digest; older runs did not record it
+    digest: str | None = None  # see weights.reading.weights_digest; older runs did not record it
 
 
 @dataclass(frozen=True)

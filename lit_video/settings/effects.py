@@ -81,7 +81,7 @@ DATA: dict[DataEffect, tuple[str, ...]] = {
 
 # top-level settings besides model, data and trainer; rows: sections of experiment files
 RUN_KEYS: dict[Literal["rows", "training", "machine"], tuple[str, ...]] = {
-    "rows": ("table", "recipes"),
+    "rows": ("table", "recipes", "scale"),
     "training": ("global_batch", "float32_products"),
     "machine": ("checkpoint_every", "nan", "compile", "wandb_artifact"),
 }

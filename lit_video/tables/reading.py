@@ -11,9 +11,9 @@ import yaml
 
 from lit_video.errors import UserError
 from lit_video.runs.packs import NAME_PATTERN
-from lit_video.settings.effects import RUN_KEYS
+from lit_video.settings.effects import RUN_KEYS, picked
 from lit_video.settings.flat import flatten
-from lit_video.settings.nested import short_key
+from lit_video.settings.nested import SECTIONS, YAML, short_key
 from lit_video.tables.table import METRIC, Row, Table, data_sets
 from lit_video.utils.files import read_regular, write_atomically
 from lit_video.utils.limits import MOST_BYTES
@@ -28,6 +28,8 @@ REPORTED_KEYS = {"label", "paper", "published"}
 
 def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Table:
     """Read the table of an experiment, from the first file with a ``table`` section; later files are overlays.
+
+    An overlay with ``scale: true`` is for many tables, whose rows adapt it: they win. Any other is the user's own.
 
     Without such a section the table has one row, named ``run``. A row's settings are merged in this order, and later
     ones win: the overlays' recipe for the row's family; the table's ``set``, ``at.SCALE`` and ``at.SCALE-RECIPE``, for
@@ -50,6 +52,7 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
     own_scale = str(section.get("scale", "default"))
     check_folder_name(path, "table.scale: ", own_scale)
     overlays = files[files.index(path) + 1 :]
+    of_scale = [file for file in overlays if _is_of_scale(file, contents[file])]
     for file in (path, *overlays):
         check_folder_name(file, "the file's name ", file.stem)
     scales = [overlay.stem for overlay in overlays] or [own_scale]
@@ -68,7 +71,8 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
         source=str(section.get("source", "")),
         data_set=reader.data_set,
         data=str(data.get("class_path", "")) if isinstance(data, dict) else "",
-        settings=settings_in_files((path, *overlays), contents),
+        settings=settings_in_files((path, *of_scale), contents),
+        own={file: _all_settings(file, contents[file]) for file in overlays if file not in of_scale},
         metric=str(section.get("metric", METRIC)),
         rows=reader.rows("rows", ROW_KEYS, {"run": {}}),
         reported=reader.rows("reported", REPORTED_KEYS, {}),
@@ -103,6 +107,24 @@ def settings_in_files(files: Sequence[Path], contents: Mapping[Path, Mapping[str
             if isinstance(section, dict):
                 settings |= {short_key(key): value for key, value in flatten({name: section}).items()}
     return settings
+
+
+def _is_of_scale(path: Path, content: Mapping[str, Any]) -> bool:
+    """Return whether a file says that it is of a scale; refuse recipes in any other."""
+    value = content.get("scale", False)
+    if not isinstance(value, bool):
+        raise UserError(f"{path}: scale: expected true or false, got {value!r}")
+    if "recipes" in content and not value:
+        raise UserError(f"{path}: recipes: only a file of a scale has recipes; add the line scale: true")
+    return value
+
+
+def _all_settings(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file's settings by short key, also those of the run."""
+    of_run = picked(content, RUN_KEYS["training"])
+    classes = picked(content, SECTIONS)
+    named = {name: value for name, value in classes.items() if isinstance(value, str) and not value.endswith(YAML)}
+    return of_run | named | settings_in_files([path], {path: content})
 
 
 Recipes = dict[str, dict[str, dict[str, Any]]]

@@ -77,6 +77,7 @@ class Table:
     data_set: str = ""  # data set of the paper's numbers; empty if the table names none
     data: str = ""  # class of this data set, from the overlay with its name
     settings: dict[str, Any] = field(default_factory=dict)  # the files' trainer, data and model, for all rows
+    own: Mapping[Path, Mapping[str, Any]] = field(default_factory=dict)  # settings of the user's own files, after rows
 
     def settings_of(self, row: Row) -> dict[str, Any]:
         """Return a row's settings with those of the files; what a row sets replaces what a file has below it."""

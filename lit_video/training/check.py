@@ -6,50 +6,42 @@ from lit_video.datamodules.checks import refuse_choice, refuse_copies
 from lit_video.engine.global_batch import check_scaling
 from lit_video.engine.monitors import refuse_unknown_values, refuse_wrong_mode
 from lit_video.errors import UserError
+from lit_video.experiment.cli import Built, user_errors
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.runs.chosen_checkpoint import LAST
 from lit_video.runs.folder import has_result
 from lit_video.settings.nested import as_list
-from lit_video.training.cli import CheckCLI, user_errors
-from lit_video.training.ignored import refuse_ignored
-from lit_video.training.request import Run
 
 
-def checked_row(run: Run) -> CheckCLI:
-    """Build data set and model of a row on the meta device; check starting weights, data and trainer."""
-    cli = build_row(run)
+def checked(spec: Spec) -> Built:
+    """Build data set and model of a run on the meta device; check starting weights, data and trainer."""
+    run = spec.run
+    built = spec.build("meta")
     with user_errors(run.origin):
         is_begun = has_result(run.folder) or (run.folder / LAST).exists()
         if not is_begun:  # a finished run, or one that goes on, no longer reads starting weights
-            cli.model.check_image_weights()
-            run.refuse_unfinished_start(cli.model.weights)
-        cli.datamodule.check()
+            built.model.check_image_weights()
+            run.refuse_unfinished_start(built.model.weights)
+        built.datamodule.check()
 
-        callbacks = as_list(cli.config_init.trainer.callbacks)
+        callbacks = as_list(built.objects.trainer.callbacks)
         _refuse_searches(callbacks)
         refuse_wrong_mode(callbacks)
-        refuse_unknown_values(callbacks, cli.model)
+        refuse_unknown_values(callbacks, built.model)
 
-        refuse_copies(cli.datamodule)
-        check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
-    return cli
-
-
-def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
-    """Build data set and model of a row, by default on the meta device."""
-    request = run.request
-    user_settings = [(setting.key, setting.value) for setting in request.user_settings]
-    refuse_ignored(request.configs, [*run.row.settings.items(), *user_settings], run.origin(), seed=run.seed)
-    with user_errors(run.origin):
-        return build(run.settings)
+        refuse_copies(built.datamodule)
+        check_scaling(built.config.trainer, built.config.global_batch, built.datamodule.batch_size)
+    return built
 
 
-def refuse_tested(run: Run, cli: CheckCLI) -> None:
+def refuse_tested(run: Run, built: Built) -> None:
     """Refuse callbacks that would choose a checkpoint by test videos.
 
     This needs the videos, so it comes after they are prepared.
     """
     with user_errors(run.origin):
-        refuse_choice(cli.datamodule, as_list(cli.config_init.trainer.callbacks))
+        refuse_choice(built.datamodule, as_list(built.objects.trainer.callbacks))
 
 
 def _refuse_searches(callbacks: list[Callback]) -> None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from lit_video.experiment.request import Request, Run
 from lit_video.network.cost import Published, count_params_and_macs
-from lit_video.training.request import Request, Run
 
 
 def count_published(model: Published) -> tuple[int, int]:
@@ -20,13 +20,13 @@ def count_published(model: Published) -> tuple[int, int]:
 def table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]:
     """Yield the cost of each row, as published (empty unless the data are the paper's) and as counted here."""
     # here, because importing torch takes seconds
-    from lit_video.training.check import build_row
+    from lit_video.experiment.spec import Spec
     from lit_video.utils.classes import outputs
 
     table = request.table
     source = f"{table.title} ({table.source}), ours at scale {table.scale}"
     for row in request.rows:
-        built = build_row(Run(request, row, request.seeds[0]))
+        built = Spec(Run(request, row, request.seeds[0])).build("meta")
         data = built.datamodule
         clip = {"num_frames": data.num_frames, "image_size": data.test_image_size}
         printed = row.published if table.on_papers_data else {}

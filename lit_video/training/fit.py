@@ -10,7 +10,7 @@ from torch import nn
 from lit_video.engine.checkpoint_file import best_checkpoint, peek
 from lit_video.errors import RunFailed
 from lit_video.runs.chosen_checkpoint import LAST
-from lit_video.training.trainer import RunCLI
+from lit_video.training.trainer import Training
 
 
 @contextmanager
@@ -37,24 +37,24 @@ class Trained:
     skipped_steps: int  # updates that were left out because the loss was not finite
 
 
-def fit_model(cli: RunCLI, checkpoint: Path | None) -> Trained | None:
+def fit_model(training: Training, checkpoint: Path | None) -> Trained | None:
     """Train from a checkpoint, if any; ``None`` for a trial of a few batches (``fast_dev_run``), which has no result.
 
     Raises:
         RunFailed: the last checkpoint is not of the last step.
     """
-    cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
-    if cli.config.trainer.fast_dev_run:
-        cli.trainer.test(cli.model, cli.datamodule, verbose=False)
+    training.trainer.fit(training.model, training.datamodule, ckpt_path=checkpoint, weights_only=True)
+    if training.config.trainer.fast_dev_run:
+        training.trainer.test(training.model, training.datamodule, verbose=False)
         return None
 
-    last = cli.run_dir / LAST
+    last = training.run_dir / LAST
     step = peek(last)["global_step"]
-    if step != cli.trainer.global_step:
-        raise RunFailed(f"{last} is of step {step}, training ended at step {cli.trainer.global_step}: no result")
+    if step != training.trainer.global_step:
+        raise RunFailed(f"{last} is of step {step}, training ended at step {training.trainer.global_step}: no result")
     return Trained(
-        checkpoint=best_checkpoint(cli.trainer) or last,
-        seconds=cli.timer.time_elapsed("train"),
-        checkpoint_seconds=cli.file.waited,
-        skipped_steps=cli.finite.skipped,
+        checkpoint=best_checkpoint(training.trainer) or last,
+        seconds=training.timer.time_elapsed("train"),
+        checkpoint_seconds=training.file.waited,
+        skipped_steps=training.finite.skipped,
     )

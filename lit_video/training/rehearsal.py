@@ -16,10 +16,10 @@ from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 
 from lit_video.datamodules.split_test import SplitTest
 from lit_video.engine.step_times import Pace, StepTimes
+from lit_video.experiment.cli import Built, VideoCLI
+from lit_video.experiment.layers import of_row
 from lit_video.settings.nested import Nested
 from lit_video.tables.table import Row
-from lit_video.training.cli import BuildCLI
-from lit_video.training.layers import of_row
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.processes import usable_cores
 
@@ -45,7 +45,7 @@ def rehearse(settings: Nested, changes: Mapping[str, Any], *, at_once: int, alon
         model.pop(name, None)
 
     with _share_of_cores(at_once):
-        built = BuildCLI(nested)
+        built = VideoCLI(nested).build()
         built_at = time.perf_counter()
         times = RehearsalTimes()
         trainer = _trainer(built, times)
@@ -116,7 +116,7 @@ class RehearsalTimes(StepTimes):
         self.stage = self._now(pl_module) - self._began
 
 
-def _trainer(built: BuildCLI, times: RehearsalTimes) -> Trainer:
+def _trainer(built: Built, times: RehearsalTimes) -> Trainer:
     """Return a trainer of so few steps that writes nothing."""
     settings = built.config.trainer
     first_epoch = len(built.datamodule.records("train")) // built.datamodule.batch_size

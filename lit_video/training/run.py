@@ -6,6 +6,11 @@ from pathlib import Path
 from lit_video.engine.checkpoint_file import remove_later, usable_checkpoint
 from lit_video.engine.checkpoints import Stopped
 from lit_video.errors import RunFailed, RunStopped, UserError
+from lit_video.experiment.cli import Built, user_errors
+from lit_video.experiment.finished import FinishedRuns
+from lit_video.experiment.identity import ask, take_trained
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.runs.folder import RUN, has_result, read_record, update_record
 from lit_video.runs.history import History
 from lit_video.runs.lock import owned
@@ -13,16 +18,12 @@ from lit_video.runs.record import Status
 from lit_video.runs.status import write_status
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
-from lit_video.training.check import checked_row, refuse_tested
-from lit_video.training.cli import CheckCLI, user_errors
-from lit_video.training.finished import FinishedRuns, asked
+from lit_video.training.check import checked, refuse_tested
 from lit_video.training.fit import compiled, fit_model
-from lit_video.training.identity import ask, take_trained
 from lit_video.training.measure import measure
-from lit_video.training.request import Run
 from lit_video.training.run_end import failures, leave, write_end
 from lit_video.training.stills import start_from_stills
-from lit_video.training.trainer import RunCLI
+from lit_video.training.trainer import Training
 from lit_video.training.write_result import write_result
 from lit_video.utils.processes import first_process
 from lit_video.utils.stop_signals import STATUS, StopSignals
@@ -34,12 +35,16 @@ def is_done(run: Run, finished: FinishedRuns | None = None) -> bool:
     """Return whether a run has a result, after at least as much training as requested."""
     if finished and finished.knows(run):
         return True
-    cli = checked_row(run)
-    history = ask(run, cli)
+    return _is_done(Spec(run), finished)
+
+
+def _is_done(spec: Spec, finished: FinishedRuns | None = None) -> bool:
+    built = checked(spec)
+    history = ask(spec, built.datamodule)
     if not history.finished:
-        refuse_tested(run, cli)
+        refuse_tested(spec.run, built)
     elif finished:
-        finished.learn(run, history)
+        finished.learn(history)
     return history.finished
 
 
@@ -52,16 +57,17 @@ def run_row(run: Run, stops: StopSignals) -> None:
         RunStopped: the run stopped at a checkpoint.
     """
     stops.name = run.label
+    spec = Spec(run)
     if not first_process():  # another rank, started by Lightning, torchrun or Slurm
-        if not is_done(run):
-            _to_the_end(run, stops)
+        if not _is_done(spec):
+            _to_the_end(spec, stops)
         return
 
-    cli = checked_row(run)
+    built = checked(spec)
     run_dir = run.folder
     with owned(run_dir, run.name):
         write_origin(run_dir.parents[1], run.request.configs, run.request.recipe)
-        history = _history_to_go_on(run, cli)
+        history = _history_to_go_on(spec, built)
         for change in history.news:
             _logger.info(f"{run_dir}: {change}")
         if history.finished:
@@ -70,21 +76,22 @@ def run_row(run: Run, stops: StopSignals) -> None:
 
         stops.last_words = lambda stop, line: leave(run_dir, STATUS[stop], line)
         write_status(run_dir, Status("starting"))
-        _to_the_end(run, stops, history)
+        _to_the_end(spec, stops, history)
 
 
-def _history_to_go_on(run: Run, cli: CheckCLI) -> History:
+def _history_to_go_on(spec: Spec, built: Built) -> History:
     """Return the history with which a run begins or goes on.
 
     A run that could not be compared with finished ones is refused. With ``--reuse``, the training of another run is
     taken.
     """
-    history = ask(run, cli)
+    run = spec.run
+    history = ask(spec, built.datamodule)
     if history.finished:
         return history
 
     request = run.request
-    refuse_tested(run, cli)
+    refuse_tested(run, built)
     refuse_apart(request.table, request.folder, run.row.name, now=history.identity, where=run.origin())
     if has_result(run.folder):  # result of a shorter training
         _set_shorter_aside(run.folder)
@@ -100,11 +107,12 @@ def _set_shorter_aside(run_dir: Path) -> None:
         (run_dir / RUN).replace(run_dir / f"run.step{result.steps}.json")
 
 
-def _to_the_end(run: Run, stops: StopSignals, history: History | None = None) -> None:
+def _to_the_end(spec: Spec, stops: StopSignals, history: History | None = None) -> None:
     """Train and test, and report an early end; the process with ``history`` also writes it to ``run.json``."""
+    run = spec.run
     try:
         with failures():
-            _train_and_test(run, stops, history)
+            _train_and_test(spec, stops, history)
 
     except Stopped as stop:
         if history is None:  # whoever started the ranks kills rank 0, which is still writing, if another rank fails
@@ -122,28 +130,27 @@ def _to_the_end(run: Run, stops: StopSignals, history: History | None = None) ->
         raise RunFailed(f"{run.label}: {error}") from error
 
 
-def _train_and_test(run: Run, stops: StopSignals, history: History | None) -> None:
+def _train_and_test(spec: Spec, stops: StopSignals, history: History | None) -> None:
     """Train from the last checkpoint if there is one, test, and write the result if the process has ``history``."""
-    run_dir = run.folder
+    run_dir = spec.run.folder
     checkpoint = usable_checkpoint(run_dir, owner=history is not None)
     if history:
         remove_later(run_dir, checkpoint)
         if not checkpoint:
             history = History(history.identity)
 
-    with user_errors(run.origin):
-        cli = RunCLI(run, stops, history)
-        if not checkpoint:
-            start_from_stills(cli.model, cli.datamodule, run_dir if history else None)
+    training = Training(spec, stops, history)
+    if not checkpoint:
+        with user_errors(spec.run.origin):
+            start_from_stills(training.model, training.datamodule, run_dir if history else None)
     if history:
-        digest = asked(run)  # before the training, because its files may be edited while it runs
         update_record(run_dir, identity=history.identity, changes=list(history.changes))
         write_status(run_dir, Status("preparing data"))
 
-    with compiled(cli.model.network, cli.config.compile == "full"):
-        trained = fit_model(cli, checkpoint)
+    with compiled(training.model.network, training.config.compile == "full"):
+        trained = fit_model(training, checkpoint)
         if trained is None:
             return
-        metrics = measure(cli, trained.checkpoint)
+        metrics = measure(training, trained.checkpoint)
     if history:
-        write_result(cli, trained, metrics, history=history, digest=digest)
+        write_result(training, trained, metrics, history)

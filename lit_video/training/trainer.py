@@ -18,22 +18,24 @@ from lit_video.engine.progress import Progress, ReportBroken
 from lit_video.engine.resumption import ExactResumption
 from lit_video.engine.wandb_logger import RowLogger, TrackRow
 from lit_video.errors import UserError
+from lit_video.experiment.cli import user_errors
+from lit_video.experiment.spec import Spec
 from lit_video.network.cost import count_params_and_macs
 from lit_video.runs.chosen_checkpoint import BEST
 from lit_video.runs.history import History
 from lit_video.runs.result import RowFacts
 from lit_video.settings.nested import as_list
-from lit_video.training.cli import VideoCLI
-from lit_video.training.request import Run
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.messages import are_shown
 from lit_video.utils.stop_signals import StopSignals
 
 
-class RunCLI(VideoCLI):
+class Training:
     """Data set, model and trainer of one run; the trainer has the run's folder, callbacks and logger."""
 
-    def __init__(self, run: Run, stops: StopSignals, history: History | None = None) -> None:
+    def __init__(self, spec: Spec, stops: StopSignals, history: History | None = None) -> None:
+        run = spec.run
+        self.spec = spec
         self.run = run
         self.history = history  # only in the process that owns the run's folder
         self.run_dir = run.folder
@@ -44,28 +46,36 @@ class RunCLI(VideoCLI):
         self.file = CheckpointFile()
         self.predictions = SavePredictions(run.folder, f"{run.row.label}, seed {run.seed}")
         self.frame_features = FrameFeatures()
-        super().__init__(run.settings)
 
-    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
+        built = spec.build()
+        self.datamodule = built.datamodule
+        self.model = built.model
+        self.config = built.config
+        self._settings = built.objects.trainer
+        with user_errors(run.origin):
+            self.facts = self._row_facts()
+            self.trainer = self._make_trainer()
+
+    def _make_trainer(self) -> Trainer:
         """Build the configured trainer with the callbacks and logger of every run; a user's logger replaces ours."""
-        self.facts = self._row_facts()
-        settings = self.config_init.trainer
+        settings = self._settings
         callbacks = as_list(settings.callbacks)
         self._place_checkpoints(callbacks)
 
+        changed: dict[str, Any] = {}
         if settings.logger in (None, True) and not settings.fast_dev_run:
             self.logger = self._row_logger()
-            kwargs["logger"] = self.logger
+            changed["logger"] = self.logger
 
         is_watched = sys.stdout.isatty() and are_shown()
-        kwargs["default_root_dir"] = str(self.run_dir)
-        kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and is_watched
-        kwargs["max_time"] = None  # Lightning's max_time would end a training early as if it were complete
-        kwargs["plugins"] = [*as_list(settings.plugins), self.file]
-        kwargs["callbacks"] = [*callbacks, *self._own_callbacks()]
+        changed["default_root_dir"] = str(self.run_dir)
+        changed["enable_progress_bar"] = settings.enable_progress_bar is not False and is_watched
+        changed["max_time"] = None  # Lightning's max_time would end a training early as if it were complete
+        changed["plugins"] = [*as_list(settings.plugins), self.file]
+        changed["callbacks"] = [*callbacks, *self._own_callbacks()]
 
         _choose_products(self.config.float32_products)
-        trainer = super().instantiate_trainer(**kwargs)
+        trainer = Trainer(**{**settings, **changed})
         keep_handlers(trainer)
         trainer.accumulate_grad_batches = accumulation(
             self.config.global_batch,
@@ -106,14 +116,14 @@ class RunCLI(VideoCLI):
             self.run_dir,
             self.facts,
             commit=self.history.identity.commit if self.history else None,
-            config=self.resolved(),
+            config=self.spec.settings,
             row=self.run.row,
             title=self.run.request.table.title,
         )
 
     def _own_callbacks(self) -> list[Callback]:
         """Return the callbacks of every run, in the order in which Lightning calls them."""
-        settings = self.config_init.trainer
+        settings = self._settings
         callbacks: list[Callback] = [self.timer, ReportBroken(self.run_dir), self.global_batch]
 
         if settings.fast_dev_run:
@@ -130,13 +140,13 @@ class RunCLI(VideoCLI):
         """Return the callbacks that can stop training; ``Checkpoints`` is last, to save the new state of the others."""
         most_skipped = self.config.nan.partition(":")[2]  # the policy is fail or skip:N
         self.finite = RequireFinite(int(most_skipped or 0))
-        if self.config_init.trainer.fast_dev_run:
+        if self._settings.fast_dev_run:
             return [self.finite]
 
         checkpoints = Checkpoints(
             run_dir=self.run_dir,
             every=self.config.checkpoint_every,
-            max_time=Timer(self.config_init.trainer.max_time).time_remaining(),
+            max_time=Timer(self._settings.max_time).time_remaining(),
             stops=self.stops,
             file=self.file,
             finite=self.finite,

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from pickle import UnpicklingError
@@ -119,6 +120,18 @@ def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
         digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def weights_digest(path: Path, average: bool | None = None) -> str:
+    """Return a 16-digit hexadecimal hash of the tensor names and values that :func:`read_weights` reads."""
+    files = sorted(path.glob("*")) or [path]
+    states = [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files if file.exists()]
+    return _digest_of(path, average, tuple(states))
+
+
+@lru_cache(maxsize=64)
+def _digest_of(path: Path, average: bool | None, states: tuple[tuple[str, int, int], ...]) -> str:
+    return tensors_digest(read_weights(path, average).tensors)
 
 
 def refuse_changed(file: Path, tensors: Mapping[str, Tensor]) -> None:

@@ -175,7 +175,7 @@ def _trees():
 
 
 def test_only_the_entry_reads_a_command_line():
-    """No command calls another by words; ``training/cli.py`` gives Lightning words for its help alone."""
+    """No command calls another by words; ``experiment/cli.py`` gives Lightning words for its help alone."""
     reads = set()
     for name, tree in trees():
         for node in ast.walk(tree):

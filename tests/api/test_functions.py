@@ -15,6 +15,7 @@ from lit_video.datamodules.drawing import encode
 from lit_video.errors import RunStopped, UserError
 from lit_video.launching.queue import Queue
 from lit_video.runs.folder import read_record
+from lit_video.runs.identity import differences
 from lit_video.settings.flags import UserSetting, as_user_settings, read_flags
 from lit_video.utils.messages import show_messages
 from lit_video.utils.stop_signals import StopSignals, handled_by, process_of_command
@@ -102,8 +103,7 @@ def test_a_row_is_trained_as_on_the_command_line(table, tmp_path, tiny, capsys):
     theirs = read_record(tmp_path / "shell" / folder.relative_to(tmp_path / "python"))
     for key in ("metrics", "steps", "weights", "table", "row", "seed"):
         assert getattr(ours.result, key) == getattr(theirs.result, key)
-    assert ours.identity.settings == theirs.identity.settings
-    assert ours.asked == theirs.asked, "one call goes on with the other's runs"
+    assert not differences(ours.identity, theirs.identity), "one call goes on with the other's runs"
     assert ours.result.command.replace("python", "shell") == theirs.result.command
     assert fitted.metrics == {"first": ours.result.metrics}
     assert "Two rows" in shown(fitted) and "2nd" in shown(fitted)

@@ -10,13 +10,13 @@ from lightning.pytorch.callbacks import EarlyStopping
 from lit_video.__main__ import main
 from lit_video.engine.monitors import refuse_unknown_values
 from lit_video.errors import UserError
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.request import build_request
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
 from lit_video.schemes.loading import KINDS
 from lit_video.settings.effects import OWN_CODE
 from lit_video.settings.flags import read_flags
-from lit_video.training.cli import ReadCLI
-from lit_video.training.request import build_request
 from tests.commands.conftest import one_line
 from tests.conftest import ROOT
 
@@ -143,9 +143,9 @@ def test_values_of_the_usual_metric_may_be_monitored(monitor):
 
 def test_an_unset_class_is_no_part_of_the_identity():
     (run,) = build_request([ROOT / "experiments/ablation_tw.yaml"], ["tw1"]).runs
-    settings = ReadCLI(run.settings).resolved()
+    settings = VideoCLI(run.settings).resolved()
     assert not {*OWN_CODE} & settings["model"]["init_args"].keys()
 
     given = read_flags(["--model.loss=my_loss.py"])
     (run,) = build_request([ROOT / "experiments/ablation_tw.yaml"], ["tw1"], user_settings=given).runs
-    assert ReadCLI(run.settings).resolved()["model"]["init_args"]["loss"] == "my_loss.py"
+    assert VideoCLI(run.settings).resolved()["model"]["init_args"]["loss"] == "my_loss.py"

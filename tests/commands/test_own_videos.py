@@ -22,6 +22,8 @@ from lit_video.datamodules.drawing import encode
 from lit_video.datamodules.inspection import open_dataset
 from lit_video.datamodules.manifest import MANIFEST, write_rows
 from lit_video.datamodules.probe import VideoInfo
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.layers import of_files, with_user_settings
 from lit_video.inference.predict import load
 from lit_video.launching import queue
 from lit_video.network.aggregation import linear_head
@@ -32,8 +34,6 @@ from lit_video.runs.predictions import OF_SAME_VIDEOS, ORDERS, read_further, rea
 from lit_video.settings.flags import UserSetting
 from lit_video.tables.reading import read_table
 from lit_video.tables.summary import read_runs
-from lit_video.training.cli import CheckCLI
-from lit_video.training.layers import of_files, with_user_settings
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
@@ -285,7 +285,7 @@ def test_training_videos_alone_give_validation_and_test_videos_of_their_own(tabl
         (videos / label).rename(videos / "train" / label)
     assert main(["finetune", "train.csv" if table else "rooms", "--minutes", "0.01", "-o", "own"]) == FAILED
     (file,) = (videos.parent / "own").glob("*.yaml")
-    data = CheckCLI(of_files([file])).datamodule
+    data = VideoCLI(of_files([file])).build("meta").datamodule
     paths = [set(data.records(split).paths) for split in ("train", "val", "test")]
     assert all(paths) and sum(map(len, paths)) == len(set.union(*paths)) == 30
     capsys.readouterr()
@@ -302,7 +302,7 @@ def test_a_folder_of_any_name_is_planned(name, file, videos, monkeypatch):
     assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED
     plan = videos.parent / f"own/my clips/{file}.yaml"
     settings = with_user_settings(of_files([plan]), [UserSetting("data.train_values", ["fold1"])])
-    assert CheckCLI(settings).datamodule.data_root() == folder
+    assert VideoCLI(settings).build("meta").datamodule.data_root() == folder
     how = plan.read_text().splitlines()[1].partition("Run by  lit_video ")[2]
     assert len(parse_request(shlex.split(how)[1:]).runs) == 6
     assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED, "resumed"

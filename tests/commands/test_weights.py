@@ -8,10 +8,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from lit_video.__main__ import main
+from lit_video.experiment.recorded import run_settings
 from lit_video.modules import TimeSformer
 from lit_video.runs.finished import read_finished
 from lit_video.settings.flags import UserSetting
-from lit_video.training.recorded import run_settings
 from tests.conftest import FOUR_SKILLS
 
 TABLE = ["--config", "experiments/timesformer_schemes.yaml", "--row", "divided"]

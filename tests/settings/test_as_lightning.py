@@ -6,11 +6,11 @@ from functools import cache
 import pytest
 from jsonargparse import ArgumentError
 
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.request import Run, build_request
 from lit_video.runs.identity import Identity, differences
 from lit_video.settings.flags import read_flags
 from lit_video.tables.table import MERGED_KEY
-from lit_video.training.cli import ReadCLI
-from lit_video.training.request import Run, build_request
 from lit_video.utils.yaml_files import read_yaml
 from tests.tables.experiments import EXPERIMENTS
 
@@ -34,7 +34,7 @@ def words(run, flags=()):
 def resolved(settings):
     """Return resolved settings as JSON; ``refused`` if a class does not take them."""
     try:
-        return json.dumps(ReadCLI(settings).resolved())
+        return json.dumps(VideoCLI(settings).resolved())
     except ArgumentError:
         return "refused"
 
@@ -125,6 +125,6 @@ def test_flags_are_what_lightning_makes_of_them(case):
 def test_one_callback_is_the_same_run_as_a_list_of_it():
     flags = ["--trainer.callbacks=EMAWeightAveraging", "--trainer.callbacks.decay=0.9"]
     (run,) = build_request([EXPERIMENTS / "ablation_tw.yaml"], ["tw1"], user_settings=read_flags(flags)).runs
-    listed = Identity(ReadCLI(words(run, flags)).resolved())
-    assert not differences(listed, Identity(ReadCLI(run.settings).resolved()))
-    assert differences(listed, Identity(ReadCLI(run.row_settings).resolved()))
+    listed = Identity(VideoCLI(words(run, flags)).resolved())
+    assert not differences(listed, Identity(VideoCLI(run.settings).resolved()))
+    assert differences(listed, Identity(VideoCLI(run.row_settings).resolved()))

@@ -7,10 +7,10 @@ from dataclasses import fields
 import pytest
 
 from lit_video import datamodules, modules
+from lit_video.experiment import cli
 from lit_video.network.vit import ViTSize
 from lit_video.settings.differences import FOLDERS, FREE, TESTS
 from lit_video.settings.effects import DATA, MODEL, RUN_KEYS, data_keys, model_keys
-from lit_video.training import cli
 
 
 def arguments(package, base):

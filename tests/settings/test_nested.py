@@ -3,11 +3,11 @@
 import pytest
 
 from lit_video.errors import UserError
+from lit_video.experiment.constructors import Constructors, arguments_of
+from lit_video.experiment.layers import of_files, of_row, with_user_settings
 from lit_video.settings.flags import UserSetting, read_flags
 from lit_video.settings.nested import by_key, merged, put, read_settings
 from lit_video.tables.table import Row
-from lit_video.training.constructors import Constructors, arguments_of
-from lit_video.training.layers import of_files, of_row, with_user_settings
 
 CLASSES = Constructors()
 

@@ -4,12 +4,12 @@ from functools import cache
 from typing import NamedTuple
 
 from lit_video.datamodules.temporal_skills import SKILLS
+from lit_video.experiment.layers import with_user_settings
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.settings.flags import UserSetting
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN
-from lit_video.training.check import build_row
-from lit_video.training.layers import with_user_settings
-from lit_video.training.request import Run
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
 from tests.fake_runs import EXPERIMENTS
@@ -44,8 +44,9 @@ def request_of(*files, flags=(), recipe=None):
 def resolved(row, *files, flags=(), recipe=None):
     """Resolve a row by its name."""
     request = request_of(*files, flags=flags, recipe=recipe)
-    built = build_row(Run(request, request.table.row(row), 0))
-    return Resolved(built.resolved(), built.model, built.datamodule, built.config.trainer)
+    spec = Spec(Run(request, request.table.row(row), 0))
+    built = spec.build("meta")
+    return Resolved(spec.settings, built.model, built.datamodule, built.config.trainer)
 
 
 def differing(settings, config):

@@ -20,14 +20,15 @@ from lightning.pytorch.cli import LightningArgumentParser
 from lit_video.datamodules import VideoDataModule
 from lit_video.engine.global_batch import accumulation, check_scaling
 from lit_video.errors import UserError
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.ignored import LINKED_SETTINGS, refuse_ignored
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.modules import VideoClassifier
 from lit_video.network.cost import count_params_and_macs, value
 from lit_video.runs.folder import RUN
 from lit_video.tables.reading import read_table
-from lit_video.training.check import checked_row
-from lit_video.training.cli import ReadCLI
-from lit_video.training.ignored import LINKED_SETTINGS, refuse_ignored
-from lit_video.training.request import Run
+from lit_video.training.check import checked
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.loading import load_pretrained
 from tests.command_line import parse_request
@@ -140,9 +141,9 @@ def start(part, roots, folder):
             finished(run.start)
         if reason := refused(part, run.row):
             with pytest.raises(UserError, match=reason):
-                checked_row(run)
+                checked(Spec(run))
             continue
-        built = checked_row(run)
+        built = checked(Spec(run))
         if run.start:
             check_start(built.model, run.start)
         if part.own:
@@ -192,12 +193,12 @@ def built(section, settings, **links):
 def trainer_of(text):
     """Read the settings besides model and data, given as JSON."""
     root = {"class_path": "VideoFolder", "init_args": {"root": "."}}
-    return ReadCLI({**json.loads(text), "model": {"class_path": "XViT"}, "data": root}).config
+    return VideoCLI({**json.loads(text), "model": {"class_path": "XViT"}, "data": root}).config
 
 
 def resolve(run):
     """Read a run's settings, section by section, and build its data set and its network."""
-    refuse_ignored(run.request.configs, run.row.settings.items(), run.origin(), seed=run.seed)
+    refuse_ignored(run.request.configs, [(run.origin(), run.row.settings.items())], seed=run.seed)
     settings = run.settings
     own = {key: value for key, value in settings.items() if key not in KINDS}
 
@@ -208,7 +209,7 @@ def resolve(run):
 
 
 def check(part, roots, folder):
-    """Check every row of a part; what ``checked_row`` asks once data and network are built."""
+    """Check every row of a part; what ``checked`` asks once data and network are built."""
     for run in runs_of(part, roots, folder):
         if reason := refused(part, run.row):
             with pytest.raises(ValueError, match=reason):

@@ -4,12 +4,11 @@ import pytest
 from torch import nn
 
 from lit_video.__main__ import main
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.runs.finished import read_finished
 from lit_video.runs.result import VideoCount
 from lit_video.schemes.reach import reach
-from lit_video.training.check import build_row
-from lit_video.training.cli import BuildCLI
-from lit_video.training.request import Run
 from tests.command_line import parse_request
 from tests.tables.experiments import EXPERIMENTS
 
@@ -40,7 +39,7 @@ def test_controls_have_positions_in_time_and_blind_rows_have_none(letters, perso
         checked = [(row, name) for row, name in named if name in POSITIONS]
         assert checked, table
         for row, name in checked:
-            model = build_row(Run(request, row, 0)).resolved()["model"]
+            model = Spec(Run(request, row, 0)).settings["model"]
             if not model["class_path"].endswith("ViViT"):
                 assert model["init_args"]["positions"] == POSITIONS[name], (table, row.name)
 
@@ -72,7 +71,7 @@ ORDER = [
 def test_a_row_sees_the_order_of_frames_or_is_blind_as_its_paper_says(table, row, order, tiny):
     """A blind row gives both videos of a reversed pair the same logits, and cannot beat the ceiling."""
     request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml")])
-    built = build_row(Run(request, request.table.row(row), 0), BuildCLI)
+    built = Spec(Run(request, request.table.row(row), 0)).build()
     found = reach(built.model.network, built.datamodule.num_frames, built.datamodule.image_size)
     assert (found.order, found.near) == (order, False)
 
@@ -83,7 +82,7 @@ CONTROLS = {"xvit": 0, "timesformer": 0, "vivit": 1}  # distance of frames: a tu
 @pytest.mark.parametrize("family", CONTROLS)
 def test_a_control_knows_when_each_frame_is_and_compares_no_frames_beyond_a_tubelet(family, tiny):
     request = parse_request(["--config", str(EXPERIMENTS / "skills.yaml")])
-    built = build_row(Run(request, request.table.row(f"control_{family}"), 0), BuildCLI)
+    built = Spec(Run(request, request.table.row(f"control_{family}"), 0)).build()
     network = built.model.network
     network.norm = nn.Identity()  # TimeSformer's norm follows the mean over frames, and divides by all of them
     found = reach(network, built.datamodule.num_frames, built.datamodule.image_size)

@@ -33,6 +33,7 @@ def test_a_scale_a_file_and_a_recipe_are_refused_likewise(scale, file, overlay, 
     if overlay:
         files.append(tmp_path / f"{overlay}.yaml")
         files[-1].write_text(
+            "scale: true\n"
             f'recipes: {{"": {{paper: {{trainer.max_epochs: 1}}, "{recipe}": {{trainer.max_epochs: 2}}}}}}\n'
         )
     with pytest.raises(UserError, match=message):

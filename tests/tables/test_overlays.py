@@ -4,8 +4,10 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
+from lit_video.experiment.request import build_request
+from lit_video.experiment.spec import Spec
+from lit_video.runs.result import Override
 from lit_video.settings.flags import read_flags
-from lit_video.training.request import build_request
 
 SETS = {
     "a value": ("model.window: 1", "model: {init_args: {window: 2}}", "model.window", "2"),
@@ -31,12 +33,7 @@ SETS = {
         "0.3",
     ),
     "another class": ("data.sampling: Segments", "data: {init_args: {sampling: Dense}}", "data.sampling", "Dense"),
-    "a class's own setting": (
-        "data.sampling: Segments",
-        "data: {init_args: {sampling: {init_args: {seconds: 2.0}}}}",
-        "data.sampling.seconds",
-        "2.0",
-    ),
+    "another model, which lacks the setting": ("model.window: 1", "model: TimeSformer", "model", "TimeSformer"),
     "a value of the trainer": ("trainer.max_epochs: 3", "trainer: {max_epochs: 4}", "trainer.max_epochs", "4"),
     "a value of the run": ("global_batch: 8", "global_batch: 16", "global_batch", "16"),
 }
@@ -69,18 +66,23 @@ def test_a_later_file_and_a_row_that_disagree_are_refused(case, asked):
 
 
 @pytest.mark.parametrize("case", SETS)
-@pytest.mark.parametrize("name", ["scale/mine.yaml", "parts/mine.yaml"])
-def test_a_scale_s_file_gives_way_to_the_row(name, case, asked):
+def test_a_file_that_says_it_is_of_a_scale_gives_way_to_the_row(case, asked):
     row, content, _, _ = SETS[case]
-    assert asked(row, content, name=name).rows[0].name == "second"
+    assert asked(row, f"scale: true\n{content}").rows[0].name == "second"
 
 
-@pytest.mark.parametrize("name", ["mine/scale/mine.yaml", "scale/mine/mine.yaml", "scales/mine.yaml"])
-def test_a_folder_of_the_user_s_that_is_called_scale_shares_nothing(name, asked, tmp_path):
+@pytest.mark.parametrize("name", ["scale/mine.yaml", "parts/mine.yaml"])
+def test_a_folder_that_is_called_scale_says_nothing(name, asked):
     row, content, key, _ = SETS["a value"]
-    (tmp_path / name).parent.mkdir(parents=True)
     with pytest.raises(UserError, match=key):
         asked(row, content, name=name)
+
+
+def test_a_file_that_says_otherwise_of_its_scale_is_refused(asked):
+    with pytest.raises(UserError, match=r"mine\.yaml: scale: expected true or false, got 'ssv2'"):
+        asked("model.window: 1", "scale: ssv2")
+    with pytest.raises(UserError, match=r"mine\.yaml: recipes: .*scale: true"):
+        asked("model.window: 1", "recipes: {xvit: {own: {global_batch: 8}}}")
 
 
 @pytest.mark.parametrize("case", SETS)
@@ -104,6 +106,7 @@ def test_a_flag_decides_whatever_file_and_row_say(case, asked):
         ("data.sampling: lit_video.video.sampling.Dense", "data: {init_args: {sampling: Dense}}"),
         ("data.sampling.seconds: 0.5", "data: {init_args: {sampling: Dense}}"),
         ("model: TimeSformer", "model: {init_args: {dropout: 0.1}}"),
+        ("data.sampling: Dense", "data: {init_args: {sampling: {init_args: {seconds: 2.0}}}}"),
     ],
 )
 def test_files_and_rows_that_agree_are_taken(row, content, asked):
@@ -116,21 +119,21 @@ def test_only_chosen_rows_count(asked):
         asked("model.window: 1", "model: {init_args: {window: 0}}", rows=("first", "second"))
 
 
-def test_a_file_that_the_table_adapts_to_gives_way(asked):
-    row = "model.window: 1}, at: {mine: {model.window: 3}"
-    assert asked(row, "model: {init_args: {window: 2}}").rows[0].settings["model.window"] == 3
-
-
-def test_a_recipe_wins_over_no_later_file(table, tmp_path):
-    """Check that the recipe of a scale is a row's setting, too."""
+def test_an_own_file_wins_over_what_all_rows_share_and_labels_the_run(table, tmp_path):
+    """Check it on a recipe of a scale, which is a setting of each row."""
     path, rewrite = table
     rewrite("  set: {model.ta_layers: 0}", "  family: xvit\n  set: {model.ta_layers: 0}")
     scale = tmp_path / "big.yaml"
-    scale.write_text("recipes: {xvit: {paper: {trainer.max_epochs: 35}}}\n")
+    scale.write_text("scale: true\nrecipes: {xvit: {paper: {trainer.max_epochs: 35}}}\n")
     own = tmp_path / "mine.yaml"
     own.write_text("trainer: {max_epochs: 2}\n")
-    with pytest.raises(UserError, match=r"mine\.yaml: trainer\.max_epochs is 2, but row first sets .* 35"):
-        build_request([path, scale, own])
+    run = build_request([path, scale, own], ["second"]).runs[0]
+    assert (run.settings["trainer"]["max_epochs"], run.row_settings["trainer"]["max_epochs"]) == (2, 35)
+    assert run.folder.parts[-3] == "big+mine"
+    assert run.origin("trainer.max_epochs") == f"{own}: row second"
+    assert run.origin("data.num_workers") == f"{path}: row second"
+    assert run.origin("model.window") == f"{path}, {scale}, {own}: row second"
+    assert Spec(run).overridden == {"trainer.max_epochs": Override(35, 2)}
 
 
 def test_a_file_before_the_table_is_no_later_one(table, tmp_path):

@@ -3,11 +3,11 @@
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.experiment.spec import Spec
 from lit_video.runs.finished import read_finished
 from lit_video.runs.result import Override
 from lit_video.tables.reading import read_table
 from lit_video.tables.summary import summary
-from lit_video.training.identity import overridden as settings_overridden
 from tests.command_line import parse_request
 from tests.fake_runs import change_result, write_result
 
@@ -99,7 +99,7 @@ def test_flags_are_recorded_though_the_table_leaves_its_data_or_model_to_them(mo
     path = tmp_path / "own.yaml"
     path.write_text(OWN.format(model=model))
     (run,) = parse_request(["--config", str(path), *FLAGS, *flags]).runs
-    assert settings_overridden(run) == changed
+    assert Spec(run).overridden == changed
 
 
 def test_a_run_records_what_its_flags_changed(table, tiny, tmp_path, capsys):

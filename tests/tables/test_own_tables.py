@@ -2,13 +2,12 @@
 
 import pytest
 
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.network.streaming import Stream
 from lit_video.schemes.reach import reach
 from lit_video.settings.differences import lasting_settings
 from lit_video.tables.reading import read_table
-from lit_video.training.check import build_row
-from lit_video.training.cli import BuildCLI, CheckCLI
-from lit_video.training.request import Run
 from tests.command_line import parse_request
 from tests.tables.experiments import EXPERIMENTS
 
@@ -16,9 +15,9 @@ CAUSAL = EXPERIMENTS / "causal.yaml"
 PAIRS = {"tw1": "causal1", "tw2": "causal2", "tw1_ta": "causal1_ta"}
 
 
-def built(table, name, build=CheckCLI):
+def built(table, name, device="meta"):
     request = parse_request(["--config", str(table)])
-    return build_row(Run(request, request.table.row(name), 0), build)
+    return Spec(Run(request, request.table.row(name), 0)).build(device)
 
 
 def test_rows_stand_in_pairs_that_differ_in_causality_alone(tiny):
@@ -35,7 +34,7 @@ def test_rows_stand_in_pairs_that_differ_in_causality_alone(tiny):
     [("tw1", 7), ("causal1", 4), ("causal2", 7), ("causal1_ta", 7)],
 )
 def test_causal_rows_reach_back_as_far_as_their_windows_add_up(name, expected, tiny):
-    network = built(CAUSAL, name, BuildCLI).model.network
+    network = built(CAUSAL, name, "cpu").model.network
     found = reach(network, 8, 32)
     assert (found.frames, found.order) == (expected, True)
     if name in PAIRS.values():

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from lit_video.training.cli import CheckCLI
+from lit_video.experiment.cli import VideoCLI
 from lit_video.video.augmentation import TrainingView
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import decode
@@ -153,7 +153,7 @@ def videos(tmp_path_factory):
 @cache
 def data_of(table, row=None, scale=None, recipe=None):
     if table.startswith(PREFIX):
-        return CheckCLI(nested(find(table).settings | {"data.root": "/data"})).datamodule
+        return VideoCLI(nested(find(table).settings | {"data.root": "/data"})).build("meta").datamodule
     files = (EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{scale}.yaml")
     return resolved(row, *files, recipe=None if recipe == "borrowed" else recipe).datamodule
 

@@ -6,12 +6,12 @@ set's length, with the row's own sampling and augmentation.
 
 import pytest
 
+from lit_video.experiment.cli import VideoCLI
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec
 from lit_video.modules import XViT
 from lit_video.modules.optimization import make_optimizer
 from lit_video.tables.reading import read_table
-from lit_video.training.check import build_row
-from lit_video.training.cli import CheckCLI
-from lit_video.training.request import Run
 from lit_video.video.clips import VideoRecord
 from lit_video.weights.hub import PREFIX, find
 from lit_video.weights.loading import load_pretrained
@@ -61,7 +61,7 @@ def rehearse(built, video, start=None):
     if given and given.startswith(PREFIX):  # the authors' network has another classifier
         data = built.datamodule  # released positions are resized to its clips
         clip = {"data.num_frames": data.num_frames, "data.image_size": data.image_size, "data.root": str(video.parent)}
-        released = CheckCLI(nested(find(given).settings | clip)).model.network
+        released = VideoCLI(nested(find(given).settings | clip)).build("meta").model.network
         weights = named_as_released(released) if isinstance(model, XViT) else released.state_dict()
         load_pretrained(model.network, weights, fresh_head=True)
     model.check_image_weights()
@@ -94,7 +94,7 @@ def test_every_row_trains_a_step_and_tests_a_clip(table, scale, videos, tmp_path
     request = parse_request([*(f"--config={file}" for file in files), *SMALLER, f"--data.root={tmp_path}"])
     for row in request.rows:
         run = Run(request, row, 0)
-        rehearse(build_row(run), videos / f"{scale}.mp4", start_of(run))
+        rehearse(Spec(run).build("meta"), videos / f"{scale}.mp4", start_of(run))
 
 
 def test_the_rehearsal_has_every_table_with_numbers():

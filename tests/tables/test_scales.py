@@ -3,8 +3,8 @@
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.experiment.ignored import refuse_ignored
 from lit_video.tables.reading import read_table
-from lit_video.training.ignored import refuse_ignored
 from lit_video.utils.yaml_files import read_yaml
 from tests.tables.experiments import EXPERIMENTS, PAPERS, differing, equal, request_of, resolved
 
@@ -74,7 +74,7 @@ def test_every_row_of_every_table_reads_at_every_scale(scale):
     for table in PAPERS:
         request = request_of(table, scale)
         for run in request.runs:
-            refuse_ignored(run.request.configs, run.row.settings.items(), run.name, seed=run.seed)
+            refuse_ignored(run.request.configs, [(run.name, run.row.settings.items())], seed=run.seed)
 
 
 OTHERS = [

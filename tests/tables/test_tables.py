@@ -112,6 +112,7 @@ def test_a_wrong_table_is_reported_with_file_and_key(table, old, new, message):
 
 
 RECIPES = """\
+scale: true
 recipes:
   xvit:
     paper: {trainer.max_epochs: 35, model.dropout: 0.5, data.batch_size: 16}

@@ -26,7 +26,7 @@ def test_its_steps_are_those_of_a_run_in_their_order(tiny, tmp_path):
 
 
 def test_its_picture_names_steps():
-    picture = PAGE.split("```")[3]
+    picture = PAGE.split("```")[1]
     names = re.findall(r"^[ │├└─]*([\w.]+) ", picture, re.MULTILINE)
     text = PAGE.replace(picture, "")
 

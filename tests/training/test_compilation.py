@@ -9,14 +9,15 @@ from timm.utils import ModelEmaV3
 from torch._dynamo import lookup_backend
 
 from lit_video.__main__ import main
+from lit_video.experiment.request import build_request
+from lit_video.experiment.spec import Spec
 from lit_video.network.patches import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import xvit
 from lit_video.runs.folder import has_result
 from lit_video.settings.flags import UserSetting
 from lit_video.training.fit import compiled
-from lit_video.training.request import build_request
-from lit_video.training.trainer import RunCLI
+from lit_video.training.trainer import Training
 from lit_video.utils.stop_signals import StopSignals
 from tests.conftest import SMALL_TABLE
 from tests.training.trained import train
@@ -116,10 +117,8 @@ def test_generated_code_gives_the_same_numbers_and_draws():
 def test_a_training_rounds_float32_only_if_it_is_told_to(products, precision, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", products == "exact")
     given = [UserSetting("float32_products", products), UserSetting("trainer.logger", "false")]
-    RunCLI(
-        build_request([SMALL_TABLE / "ablation_tw.yaml"], ["tw1"], runs=tmp_path, user_settings=given).runs[0],
-        StopSignals("test"),
-    )
+    (run,) = build_request([SMALL_TABLE / "ablation_tw.yaml"], ["tw1"], runs=tmp_path, user_settings=given).runs
+    Training(Spec(run), StopSignals("test"))
     found, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     torch.set_float32_matmul_precision("highest")
     assert found == precision

@@ -9,11 +9,12 @@ from safetensors.torch import save_file
 from lit_video.__main__ import main
 from lit_video.engine.checkpoint_file import peek
 from lit_video.errors import UserError
+from lit_video.experiment.identity import read_history, take_trained
+from lit_video.experiment.request import build_request
 from lit_video.runs.finished import read_finished
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.record import Change
-from lit_video.training.identity import read_history, take_trained, weights_digest
-from lit_video.training.request import build_request
+from lit_video.weights.reading import weights_digest
 from tests.fake_runs import change_result
 
 COMMIT, OTHER = "0123456789ab", "fedcba987654"
@@ -22,7 +23,7 @@ STOP = "--trainer.max_time=00:00:00:00"
 
 @pytest.fixture(autouse=True)
 def clean_checkout(monkeypatch):
-    monkeypatch.setattr("lit_video.training.identity.commit", lambda: COMMIT)
+    monkeypatch.setattr("lit_video.experiment.spec.commit", lambda: COMMIT)
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_a_run_that_goes_on_at_another_commit_says_so_and_is_not_reused(
 ):
     """Stop a run, resume it at another commit, and offer it to another table with an equal row."""
     assert fit(table[0], source, [*tiny, STOP], "first") == 75
-    monkeypatch.setattr("lit_video.training.identity.commit", lambda: OTHER)
+    monkeypatch.setattr("lit_video.experiment.spec.commit", lambda: OTHER)
     capsys.readouterr()
     assert fit(table[0], source, tiny, "first") == 0
     folder = source.parents[3] / "two/default/first/seed0"
@@ -117,7 +118,7 @@ def test_a_run_that_goes_on_at_another_commit_says_so_and_is_not_reused(
 
 @pytest.mark.parametrize("code", ["unknown", f"{COMMIT}+changes"])
 def test_code_without_a_commit_reuses_nothing(source, table, tiny, code, monkeypatch, capsys):
-    monkeypatch.setattr("lit_video.training.identity.commit", lambda: code)
+    monkeypatch.setattr("lit_video.experiment.spec.commit", lambda: code)
     assert fit(table[0], source, [*tiny, "--reuse"], "first") == 2
     assert capsys.readouterr().err.startswith(f"error: --reuse: the code is not that of a commit ({code})")
 

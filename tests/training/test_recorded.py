@@ -10,13 +10,13 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
+from lit_video.experiment.recorded import run_settings
+from lit_video.experiment.recorded_classes import TrustedPackages
 from lit_video.modules import VideoClassifier
 from lit_video.network.timesformer import scheme_class
 from lit_video.runs.folder import read_record, run_folders
 from lit_video.schemes.loading import import_scheme
 from lit_video.settings.flags import UserSetting
-from lit_video.training.recorded import run_settings
-from lit_video.training.recorded_classes import TrustedPackages
 from tests.conftest import ROOT
 from tests.fake_runs import change_result
 

@@ -58,11 +58,11 @@ def test_of_several_processes_the_first_alone_has_the_exit_status_of_a_stop(tmp_
         raise Stopped("SIGUSR1", 3, 8)
 
     monkeypatch.setattr(run_module, "_train_and_test", stop)
-    run = SimpleNamespace(label="r", folder=tmp_path)
-    run_module._to_the_end(run, None)
+    spec = SimpleNamespace(run=SimpleNamespace(label="r", folder=tmp_path))
+    run_module._to_the_end(spec, None)
     assert read_status(tmp_path) is None
 
     with pytest.raises(RunStopped) as stopped:
-        run_module._to_the_end(run, None, History(Identity({})))
+        run_module._to_the_end(spec, None, History(Identity({})))
     assert stopped.value.status == 75
     assert read_status(tmp_path).state == "preempted"

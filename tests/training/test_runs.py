@@ -5,9 +5,10 @@ import torch
 from lightning import Callback
 
 from lit_video.__main__ import main
+from lit_video.experiment.spec import Spec
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import read_finished
-from lit_video.training.trainer import RunCLI
+from lit_video.training.trainer import Training
 from lit_video.utils.stop_signals import StopSignals
 from tests.command_line import parse_request
 from tests.embedded import SKILLS
@@ -122,7 +123,7 @@ def test_training_resumed_around_the_end_of_a_lesson_ends_with_the_same_weights(
 
 def test_a_lesson_shows_its_classes_alone_for_its_steps(table, tiny, tmp_path):
     row = ["--config", str(table[0]), "--row=second", *tiny, "--trainer.logger=false", "--runs", str(tmp_path)]
-    cli = RunCLI(parse_request([*row, *LESSON]).runs[0], StopSignals("test"))
+    cli = Training(Spec(parse_request([*row, *LESSON]).runs[0]), StopSignals("test"))
     cli.run_dir.mkdir(parents=True)
     seen = []
 

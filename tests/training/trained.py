@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from lightning import Callback
 
-from lit_video.training.trainer import RunCLI
+from lit_video.experiment.spec import Spec
+from lit_video.training.trainer import Training
 from lit_video.utils.stop_signals import StopSignals
 from tests.command_line import parse_request
 
@@ -46,7 +47,7 @@ class EveryStep(Callback):
 def train(flags, save_to=None, resume=None):
     """Train a row, from the start or from a checkpoint."""
     run = parse_request(flags).runs[0]
-    cli = RunCLI(run, StopSignals("test"))
+    cli = Training(Spec(run), StopSignals("test"))
     run.folder.mkdir(parents=True, exist_ok=True)
     every = EveryStep(save_to)
     cli.trainer.callbacks.append(every)

@@ -6,7 +6,7 @@ import yaml
 
 import lit_video
 from lit_video.__main__ import main
-from lit_video.training.cli import CheckCLI
+from lit_video.experiment.cli import VideoCLI
 from lit_video.utils.files import data_folder
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import RELEASES_FILE, Release, releases
@@ -35,7 +35,7 @@ def holds(config, key, value):
 @pytest.mark.parametrize("name", [name for name, release in releases().items() if not release.inside])
 def test_every_release_builds_with_its_settings(name, tmp_path):
     release = releases()[name]
-    built = CheckCLI(nested(release.settings | {"data.root": str(tmp_path)}))
+    built = VideoCLI(nested(release.settings | {"data.root": str(tmp_path)})).build("meta")
     network, data = built.model.network, built.datamodule
     for key, value in release.settings.items():
         assert holds(built.config, key, value), key

@@ -82,7 +82,7 @@ def test_a_table_that_was_run_elsewhere_alone_is_listed_at_its_own_scale_too(exp
 @pytest.mark.parametrize("scale", ["ssv2", "ssv2+more", "more+ssv2", "ssv2-released"])
 def test_a_scale_that_was_run_with_another_or_by_a_recipe_was_run(experiments, tmp_path, scale):
     command, page = write(experiments, tmp_path / "runs")
-    recipes = "recipes: {'': {paper: {}, released: {}}}\n"
+    recipes = "scale: true\nrecipes: {'': {paper: {}, released: {}}}\n"
     (experiments / "scale" / "ssv2.yaml").write_text(recipes)
     write_result(tmp_path / f"runs/two/{scale}/first/seed0", 0, 20.0)
     assert main(command) == 0

@@ -1,18 +1,18 @@
-"""Layers of a run's settings, merged: files, then the row, then the user's own; later ones win."""
+"""Layers of a run's settings, merged: table and scale, the row, the user's own files, flags; later ones win."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
+from lit_video.experiment.constructors import Constructors
 from lit_video.settings.effects import RUN_KEYS
 from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested, merged, put, read_settings
 from lit_video.tables.table import MERGED_KEY, Row
-from lit_video.training.constructors import Constructors
 
 
-def of_files(paths: Sequence[Path]) -> Nested:
-    """Return the settings of configuration files, without tables and recipes."""
-    settings: Nested = {}
+def of_files(paths: Iterable[Path], settings: Nested | None = None) -> Nested:
+    """Return settings with those of configuration files over them, without tables and recipes."""
+    settings = settings or {}
     for path in paths:
         content = read_settings(path)
         for section in RUN_KEYS["rows"]:

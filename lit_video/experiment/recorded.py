@@ -6,14 +6,14 @@ from pathlib import Path
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
+from lit_video.experiment.cli import VideoCLI, user_errors
+from lit_video.experiment.recorded_classes import TrustedPackages
 from lit_video.modules import VideoClassifier
 from lit_video.runs.folder import read_record
 from lit_video.schemes.loading import is_known, names_of
 from lit_video.settings.effects import model_names, picked
 from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested
-from lit_video.training.cli import ReadCLI, user_errors
-from lit_video.training.recorded_classes import TrustedPackages
 from lit_video.utils.processes import usable_cores
 
 TAKEN = ("seed_everything", "data", "model")
@@ -37,7 +37,7 @@ def run_settings(record: Path, user_settings: Sequence[UserSetting] = ()) -> Nes
             trusted = TrustedPackages({"lit_video", *_packages(user_settings)})
             trusted.check_class(taken["data"], VideoDataModule, "data")
             trusted.check_class(taken["model"], VideoClassifier, "model")
-            read = ReadCLI(taken).resolved()
+            read = VideoCLI(taken).resolved()
     except (KeyError, TypeError, AttributeError) as error:  # the record holds something else
         raise UserError(f"{record}: has no settings ({error}); give --config FILE") from error
 

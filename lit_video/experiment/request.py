@@ -7,13 +7,15 @@ from functools import cached_property
 from pathlib import Path
 
 from lit_video.errors import UserError
+from lit_video.experiment.ignored import of_file
+from lit_video.experiment.layers import of_files, of_row, with_user_settings
+from lit_video.experiment.own_files import refuse_varied
 from lit_video.runs.folder import has_result
 from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested, short_key
-from lit_video.tables.overlays import refuse_lost
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN, Row, Table
-from lit_video.training.layers import of_files, of_row, with_user_settings
+from lit_video.utils.yaml_files import find_config
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,13 @@ class Request:
 
     @cached_property
     def files(self) -> Nested:
-        """Settings of the configuration files, merged; later files win."""
-        return of_files(self.configs)
+        """Settings of the files of table and scale, merged; later files win."""
+        return of_files(self.base_files)
+
+    @property
+    def base_files(self) -> list[Path]:
+        """Files of table and scale, over which rows win; the others are the user's own."""
+        return [path for path in self.configs if find_config(path) not in self.table.own]
 
 
 @dataclass(frozen=True)
@@ -91,8 +98,9 @@ class Run:
 
     @property
     def settings(self) -> Nested:
-        """Settings of the run: the files', the row's, the run to start from, the user's, the seed; later ones win."""
-        return with_user_settings(self.row_settings, self.request.user_settings) | {"seed_everything": self.seed}
+        """Settings of the run: of table and scale, row, the user's files, flags, and the seed; later ones win."""
+        with_own = of_files(self.request.table.own, self.row_settings)
+        return with_user_settings(with_own, self.request.user_settings) | {"seed_everything": self.seed}
 
     @property
     def row_settings(self) -> Nested:
@@ -120,11 +128,17 @@ class Run:
         raise UserError(f"model.weights: {start} is not finished: {advice}, or give other --model.weights")
 
     def origin(self, key: str = "") -> str:
-        """Name a setting's origin for messages: the command line, or the files and the row."""
+        """Name a setting's origin for messages: the command line, the file that sets it, or all files, and the row."""
         short = short_key(key)
-        if any(setting.key == short for setting in self.request.user_settings):
+        request = self.request
+        if any(setting.key == short for setting in request.user_settings):
             return "command line"
-        return f"{', '.join(map(str, self.request.configs))}: row {self.row.name}"
+
+        own = request.table.own
+        files = [path for path in own if short in own[path]]
+        if not files and not any(f"{short}.".startswith(f"{name}.") for name in self.row.settings):
+            files = [path for path in request.base_files if any(key == short for key, _ in of_file(path)[1])]
+        return f"{', '.join(map(str, files[-1:] or request.configs))}: row {self.row.name}"
 
 
 def build_request(
@@ -140,7 +154,7 @@ def build_request(
     """Read a table and its scale's files into a :class:`Request`.
 
     Args:
-        configs: the table's file, then files of its scale and the user's own.
+        configs: the table's file, then files of its scale, which rows adapt, and the user's own, which win.
         rows: names or numbers of rows, also several in a text with commas; ``None`` for all rows.
         seeds: a run for each, of each row.
         runs: folder of all runs.
@@ -149,14 +163,13 @@ def build_request(
         reuse: take the weights of a finished run with the same training.
 
     Raises:
-        UserError: a file is wrong, or a row sets another value than a user's own file after the table.
+        UserError: a file is wrong, or one of the user's own sets what the table varies.
     """
     table = read_table(list(configs), recipe)
     chosen = table.rows if rows is None else _chosen_rows(table, rows)
-    refuse_lost(table, chosen, configs, user_settings=user_settings)
 
     is_one_row = len(chosen) == 1 and (rows is not None or len(table.rows) == 1)
-    return Request(
+    request = Request(
         table=table,
         configs=list(configs),
         rows=chosen,
@@ -167,6 +180,9 @@ def build_request(
         recipe=recipe,
         reuse=reuse,
     )
+    for row in chosen if table.own else ():
+        refuse_varied(table, row, of_row(request.files, row), user_settings=request.user_settings)
+    return request
 
 
 def _chosen_rows(table: Table, texts: Sequence[str]) -> list[Row]:

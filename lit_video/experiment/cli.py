@@ -1,14 +1,16 @@
-"""Lightning's command line on nested settings: settings -> data set, model and trainer."""
+"""Lightning's command line on nested settings: settings -> data set and model."""
 
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from jsonargparse import ArgumentError
+import yaml
+from jsonargparse import ArgumentError, Namespace
 from jsonargparse.typing import PositiveInt, restricted_string_type
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
@@ -17,12 +19,12 @@ from lightning.pytorch.utilities import rank_zero_only
 from lit_video.datamodules import VideoDataModule
 from lit_video.engine.progress import ReportBroken
 from lit_video.errors import UserError, one_line, raised_by
+from lit_video.experiment.ignored import LINKED_SETTINGS
 from lit_video.modules import VideoClassifier
 from lit_video.schemes.loading import import_named
 from lit_video.settings.effects import OWN_CODE, RUN_KEYS
 from lit_video.settings.messages import explain
 from lit_video.settings.nested import Nested
-from lit_video.training.ignored import LINKED_SETTINGS
 from lit_video.utils.startup import filter_lightning
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import read_weights
@@ -38,6 +40,7 @@ NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring=
 RUN_SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
     ("table", dict[str, Any] | None, None, "rows of a table (in configuration files)"),
     ("recipes", dict[str, Any] | None, None, "recipes by family (in a scale's file)"),
+    ("scale", bool, False, "true: rows adapt these settings (in a scale's file)"),
     ("checkpoint_every", float, 30.0, "seconds between checkpoints of a run in training"),
     ("global_batch", PositiveInt | None, None, "clips per optimizer step, on any number of devices"),
     ("nan", NanPolicy, "fail", "at a non-finite loss: fail, or skip:N to leave out up to N steps"),
@@ -47,12 +50,25 @@ RUN_SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
 )
 
 
+@dataclass(frozen=True)
+class Built:
+    """Data set and model of an experiment, with the settings that they were built of."""
+
+    datamodule: VideoDataModule
+    model: VideoClassifier
+    config: Namespace  # settings, parsed
+    objects: Namespace  # settings with their classes built
+
+
 class VideoCLI(LightningCLI):
-    """LightningCLI that copies settings of the data set to the model; with ``execute`` it runs a subcommand.
+    """LightningCLI that parses settings once, and copies those of the data set to the model.
+
+    Without ``execute`` it builds nothing by itself: :meth:`build` does, as often as it is asked for.
 
     Args:
         args: nested settings; with ``execute``, those of each subcommand are below its name. A list of words is taken
             too, but only to print help.
+        execute: run a subcommand.
     """
 
     model: VideoClassifier
@@ -73,6 +89,7 @@ class VideoCLI(LightningCLI):
             parser_kwargs=settings | dict.fromkeys(("fit", "test"), settings),
             args=deepcopy(args),  # the parser changes its argument
             run=execute,
+            load_from_checkpoint_support=execute,  # without it, by ``build``
         )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
@@ -84,35 +101,73 @@ class VideoCLI(LightningCLI):
         parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)
 
     def before_instantiate_classes(self) -> None:
-        """Import a user's classes; with ``weights_settings apply`` take the settings of the released weights."""
-        config = self.config
+        """Import the classes of a subcommand, and take the settings of its weights."""
         if self.subcommand:
-            config = config[self.subcommand]
-        model = config.model.init_args
-        import_named(model)
-        if not model.get("weights") or model.get("weights_settings") != "apply":
-            return
+            take_named(self.config[self.subcommand])
 
-        stored = read_weights(weights_path(model.weights), model.weights_ema, model.weights_source)
-        of_model = model_settings(stored)
-        of_pixels = pixel_settings(stored)
-        changes = [_take(model, of_model, "model"), _take(config.data.init_args, of_pixels, "data")]
-        changed = " ".join(change for change in changes if change)
-        if changed:
-            rank_zero_only(_logger.info)(f"{model.weights}: settings of its training are used: {changed}")
+    def instantiate_classes(self) -> None:
+        """Build a subcommand's data set, model and trainer."""
+        if self.subcommand:
+            super().instantiate_classes()
+
+    def build(self, device: str = "cpu") -> Built:
+        """Build data set and model on a device, from the seed; on ``meta`` without memory, to find mistakes.
+
+        A model in memory keeps its settings for checkpoints; to note them takes as long as to build it.
+        """
+        take_named(self.config)
+        self._set_seed()
+        if device != "meta":
+            self._add_instantiators()
+        with torch.device(device):
+            objects = self.parser.instantiate(self.config)
+        return Built(objects.data, objects.model, self.config, objects)
+
+    def _dump_config(self) -> None:
+        """Note the settings for checkpoints; unlike Lightning's own, without checking them once more."""
+        if self.subcommand:
+            super()._dump_config()
+        elif not hasattr(self, "config_dump"):
+            text = self.parser.dump(
+                self.config, skip_link_targets=False, skip_unset=False, skip_validation=True, format="yaml"
+            )
+            self.config_dump = yaml.safe_load(text)
 
     def _parse_ckpt_path(self) -> None:
         """Keep YAML and flags; LightningCLI would silently override them with a checkpoint's hyper-parameters."""
 
     def resolved(self) -> dict[str, Any]:
         """Return the configuration as plain data, without linked settings, file names, table rows and unset classes."""
-        text = self.parser.dump(self.config, skip_none=False, skip_link_targets=True, format="json")
+        return self._plain(self.config)
+
+    def resolve(self, settings: Nested) -> dict[str, Any]:
+        """Return other settings in the same form."""
+        return self._plain(self.parser.parse_object(deepcopy(settings)))
+
+    def _plain(self, parsed: Namespace) -> dict[str, Any]:
+        text = self.parser.dump(parsed, skip_unset=False, skip_validation=True, skip_link_targets=True, format="json")
         config: dict[str, Any] = json.loads(text)
         model = (config.get("model") or {}).get("init_args") or {}
         for name in OWN_CODE:
             if name in model and model[name] is None:
                 del model[name]
         return {key: value for key, value in config.items() if key not in {"config", *RUN_KEYS["rows"]}}
+
+
+def take_named(config: Namespace) -> None:
+    """Import a user's classes; with ``weights_settings apply`` take the settings of the released weights."""
+    model = config.model.init_args
+    import_named(model)
+    if not model.get("weights") or model.get("weights_settings") != "apply":
+        return
+
+    stored = read_weights(weights_path(model.weights), model.weights_ema, model.weights_source)
+    of_model = model_settings(stored)
+    of_pixels = pixel_settings(stored)
+    changes = [_take(model, of_model, "model"), _take(config.data.init_args, of_pixels, "data")]
+    changed = " ".join(change for change in changes if change)
+    if changed:
+        rank_zero_only(_logger.info)(f"{model.weights}: settings of its training are used: {changed}")
 
 
 def _take(arguments: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:
@@ -123,49 +178,6 @@ def _take(arguments: Any, settings: Mapping[str, Any], part: Literal["model", "d
             arguments[key] = value
             taken[key] = value
     return flags(taken, part)
-
-
-PARSERS: dict[type[VideoCLI], LightningArgumentParser] = {}  # by class; settings do not change them
-
-
-class CheckCLI(VideoCLI):
-    """Data set and model on the meta device, to find mistakes before anything is trained."""
-
-    device = "meta"
-
-    def setup_parser(self, *arguments: Any) -> None:
-        """Build the parser once: it takes as long as reading the settings of a row."""
-        kind = type(self)
-        if kind not in PARSERS:
-            super().setup_parser(*arguments)
-            PARSERS[kind] = self.parser
-        self.parser = PARSERS[kind]
-
-    def _add_instantiators(self) -> None:
-        """Add no instantiators: they store the configuration for checkpoints, and take a quarter of the build time."""
-
-    def instantiate_classes(self) -> None:
-        """Build data set and model on :attr:`device`, without a trainer."""
-        with torch.device(self.device):
-            built = self.parser.instantiate(self.config)
-        self.config_init = built
-        self.datamodule = built.data
-        self.model = built.model
-
-
-class ReadCLI(CheckCLI):
-    """Settings alone: checks names and types, but builds nothing, reads no data and imports no scheme."""
-
-    def instantiate_classes(self) -> None:
-        """Build nothing; parse settings only."""
-
-    before_instantiate_classes = instantiate_classes
-
-
-class BuildCLI(CheckCLI):
-    """Data set and model in memory, for use without a trainer."""
-
-    device = "cpu"
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from lit_video.errors import UserError
+from lit_video.experiment.constructors import find_class, types_of_constructor
 from lit_video.settings.nested import ARGUMENTS, CLASS
-from lit_video.training.constructors import find_class, types_of_constructor
 from lit_video.utils.arguments import fits, types_of
 
 NO_DATA = {CLASS, ARGUMENTS, "__path__"}  # keys by which the parser would take a mapping for a class or a file

@@ -1,0 +1,58 @@
+"""Finished runs, known from settings and records alone, without building a data set or a model."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from lit_video.experiment.identity import read_history
+from lit_video.experiment.request import Run
+from lit_video.experiment.spec import Spec, identity_with
+from lit_video.runs.history import History
+from lit_video.runs.identity import differences
+from lit_video.settings.effects import DataEffect, data_names
+from lit_video.settings.nested import Nested
+from lit_video.tables.results import SEED_KEY
+
+NO_LISTING: tuple[DataEffect, ...] = ("pixels", "views", "counts", "test", "training", "machine", "broken")
+
+
+@dataclass
+class FinishedRuns:
+    """Runs that are known to be finished, because the videos of a run with the same data were compared in full."""
+
+    _videos: dict[str, str] = field(default_factory=dict)  # digest of videos and labels by the data set's settings
+    _resolved: dict[str, Nested] = field(default_factory=dict)  # by the settings of a run without its seed
+
+    def knows(self, run: Run) -> bool:
+        """Return whether a run is finished and is what is asked for; ``False`` if its videos are not known."""
+        before = read_history(run.folder) if self._videos else None
+        if before is None or not before.finished:
+            return False
+        settings = self._settings(run)
+        videos = self._videos.get(_key(settings["data"]))
+        if videos is None:
+            return False
+
+        now = identity_with(settings, videos)
+        has_files = now.weights.keys() == before.identity.weights.keys()
+        return has_files and all(
+            difference.kind in ("code", "folder") for difference in differences(before.identity, now)
+        )
+
+    def _settings(self, run: Run) -> Nested:
+        """Return the resolved settings of a run, those of several seeds resolved once."""
+        key = json.dumps(run.settings | {SEED_KEY: None}, sort_keys=True, default=str)
+        if key not in self._resolved:
+            self._resolved[key] = Spec(run).settings
+        return self._resolved[key] | {SEED_KEY: run.seed}
+
+    def learn(self, history: History) -> None:
+        """Remember the videos of a finished run that was compared in full."""
+        self._videos[_key(history.identity.settings["data"])] = history.identity.data
+
+
+def _key(data: Any) -> str:
+    """Return the settings that decide which videos a data set has, as a text."""
+    other = data_names(*NO_LISTING)
+    kept = {name: value for name, value in data["init_args"].items() if name not in other}
+    return json.dumps([data["class_path"], kept], sort_keys=True)

@@ -1,0 +1,68 @@
+"""Refusal of settings that the parser would ignore silently."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from lit_video.errors import UserError
+from lit_video.settings.effects import model_names
+from lit_video.settings.nested import by_key, read_settings, short_key
+
+# settings that the model takes from the data set
+LINKED_SETTINGS = model_names("classes", "clip")
+
+
+SettingsLayer = tuple[str, Iterable[tuple[str, Any]]]  # origin, for messages; keys without ``init_args`` and values
+
+
+def of_file(path: Path) -> SettingsLayer:
+    """Return the layer of a configuration file."""
+    return str(path), [(short_key(key), value) for key, value in by_key(read_settings(path)).items()]
+
+
+def refuse_ignored(files: Sequence[Path], layers: Iterable[SettingsLayer], *, seed: int | None = None) -> None:
+    """Refuse values that would have no effect, because the parser ignores them or another setting decides.
+
+    Args:
+        files: configuration files, in their order.
+        layers: settings over the files', in their order, such as the row's and the user's.
+        seed: seed of the run; ``None`` if the settings choose it.
+    """
+    recipe: Any = None
+    base = [of_file(path) for path in files]
+    for number, (origin, settings) in enumerate([*base, *layers]):
+        for key, value in settings:
+            _refuse_linked(key, origin)
+            _refuse_seed(key, origin)
+            if key == "seed_everything" and seed is not None and value not in (None, seed):
+                _refuse_seed("data.seed", origin, key)
+            if key.startswith("data.augmentation.") and recipe and number >= len(base):
+                taken = f"augmentation is the recipe {recipe}, which is taken whole"
+                raise UserError(f"{origin}: {key}: {taken}; write all its settings, see lit_video/video/recipes.py")
+            recipe = _recipe(key, value, recipe)
+
+
+def _refuse_linked(key: str, origin: str) -> None:
+    """Refuse a setting of the model that it takes from the data set."""
+    group, _, inside = key.partition(".")
+    name = inside.partition(".")[0]
+    if group != "model" or name not in LINKED_SETTINGS:
+        return
+
+    advice = "leave it out"
+    if name in model_names("clip"):
+        advice = f"set it there, as data.{name}"
+    raise UserError(f"{origin}: model.{name}: is taken from the data set; {advice}")
+
+
+def _refuse_seed(key: str, origin: str, name: str = "data.seed") -> None:
+    """Refuse a seed that is not the run's."""
+    if key == "data.seed":
+        raise UserError(f"{origin}: {name}: is the seed of the run; leave it out, and choose seeds by --seeds")
+
+
+def _recipe(key: str, value: Any, before: Any) -> Any:
+    """Return the name of the augmentation's recipe after a setting; ``None`` if it is written out."""
+    if key == "data.augmentation":
+        return value if isinstance(value, str) else None
+    return None if key.startswith("data.augmentation.") else before

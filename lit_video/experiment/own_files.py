@@ -1,0 +1,76 @@
+"""Check of a user's own files after a table: what the table varies is left to its rows."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lit_video.errors import UserError
+from lit_video.experiment.layers import of_files
+from lit_video.runs.finished import short_value
+from lit_video.settings.flags import UserSetting
+from lit_video.settings.nested import ARGUMENTS, SECTIONS, Nested, by_key, short_key
+from lit_video.tables.table import MERGED_KEY, Row, Table, holds
+
+
+def refuse_varied(table: Table, row: Row, settings: Nested, *, user_settings: list[UserSetting]) -> None:
+    """Refuse a setting of a user's own file that replaces what the table varies from row to row.
+
+    Args:
+        table: the row's table.
+        row: a row.
+        settings: settings of table, scale and row.
+        user_settings: settings on the command line, which win over both.
+    """
+    flags = [setting.key.removesuffix("+") for setting in user_settings]
+    before = _flat(settings)
+    for path, own in table.own.items():
+        after = _flat(of_files([path], settings))
+        for name, value in row.settings.items():
+            if all(other.settings.get(name) == value for other in table.rows):
+                continue
+            for replaced in _replaced(name, value, before, after=after):
+                key = max((key for key in own if _overlap(key, replaced)), key=len, default=replaced)
+                if not any(_is_inside(key, flag) for flag in flags):
+                    raise UserError(f"{path}: {_reason(key, own.get(key), row=row, name=name)}")
+
+
+def _replaced(name: str, value: Any, before: Mapping[str, Any], *, after: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of a row's setting that have another value after the own file.
+
+    A mapping stands for all keys inside, also those that it leaves out, but for ``model.size``.
+    """
+    keys = {name}
+    if isinstance(value, Mapping):
+        keys = {short_key(key) for key in by_key({name: value})}
+        if name != MERGED_KEY:
+            keys |= {key for key in before.keys() | after.keys() if _is_inside(key, name)}
+    for key in sorted(keys):
+        if key not in before or key not in after or not _same(before[key], after[key]):
+            yield key
+
+
+def _reason(key: str, value: Any, *, row: Row, name: str) -> str:
+    """Return which setting of the file it is, what the row sets, and what to do."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    what = f"{key} is {short_value(value)}, but row {row.name} sets {name} {short_value(row.settings[name])}"
+    return f"{what}, and the table's rows differ in it; leave it out of the file, or give --{key}={text} as a flag"
+
+
+def _flat(settings: Nested) -> dict[str, Any]:
+    """Return settings by short key, a class by its name."""
+    return {short_key(key): value for key, value in by_key(settings).items() if not key.endswith(f".{ARGUMENTS}")}
+
+
+def _overlap(key: str, other: str) -> bool:
+    """Return whether one of two keys is, or is inside, the other."""
+    return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
+
+
+def _is_inside(key: str, name: str) -> bool:
+    """Return whether a setting with this name sets a key: the name is the key, or that of a setting around it."""
+    return key == name or (name not in SECTIONS and key.startswith(f"{name}."))
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Return whether two values are equal; each may omit a class's module."""
+    return holds(first, second) or holds(second, first)
