@@ -43,6 +43,9 @@ them with this page. No row has been trained at these scales.
 NOT_GIVEN = "not given"
 PAPER = "paper"  # recipe of a paper's words
 UNLIKE = re.compile(r"(Unlike the paper.*?)(?=\n[ ]*\n|\n[ ]*[A-Z][a-z ]+:|\Z)", re.DOTALL)
+# words of an option's documentation that its value, or ``value``: at the beginning of a clause, is the paper's
+AS_IN_PAPER = re.compile(r"as in the paper|as the paper (says|writes)|as in Eq\. ")
+OPTION = re.compile(r"^    (\w+): (.*?)(?=^    \S|\Z)", re.DOTALL | re.MULTILINE)
 PAPERS = {"xvit": "X-ViT", "timesformer": "TimeSformer", "vivit": "ViViT"}  # names in "Source:" of docstrings
 PACKAGES = ("attention", "network", "modules")
 Settings = Mapping[str, Any]
@@ -80,16 +83,21 @@ def read_facts() -> dict[str, Any]:
     """
     facts = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FACTS.glob("*.yaml"))}
     for scales in facts.values():
-        for scale, recipes in scales.items():
-            for given in recipes.values() if scale in SCALES else ():
-                # new mappings, because YAML's aliases share them among recipes
-                says = {key: list(fact) for key, fact in given.get("says", {}).items()}
-                for fact in says.values():
-                    fact[1] = str(fact[1]).replace("{file}", given.get("file", "{file}"))
-                given["elsewhere"] = {key: fact for key, fact in says.items() if not speaks_of(fact, scale)}
-                given["says"] = {key: fact for key, fact in says.items() if key not in given["elsewhere"]}
-                given["why"] = {key: why for key, why in given.get("why", {}).items() if why is not None}
+        for scale in filter(scales.__contains__, SCALES):
+            scales[scale] = {name: _of_scale(given, scale) for name, given in scales[scale].items()}
     return facts
+
+
+def _of_scale(given: Any, scale: str) -> dict[str, Any]:
+    """Return what a source says of a data set; a new mapping, because YAML's aliases share one among data sets."""
+    says = {}
+    for key, (value, where, *words) in given.get("says", {}).items():
+        says[key] = [value, str(where).replace("{file}", given.get("file", "{file}")), *words]
+    return given | {
+        "says": {key: fact for key, fact in says.items() if speaks_of(fact, scale)},
+        "elsewhere": {key: fact for key, fact in says.items() if not speaks_of(fact, scale)},
+        "why": {key: why for key, why in given.get("why", {}).items() if why is not None},
+    }
 
 
 def speaks_of(fact: Sequence[Any], scale: str) -> bool:
@@ -126,8 +134,9 @@ def faults(facts: Settings) -> list[str]:
     """Return what is wrong with the facts, each with its place.
 
     A setting that differs from its source, or has none, needs a reason, and others have none; a paper's fact needs the
-    words and the data sets that they speak of; a setting that a paper does not give is called presumed; code that is
-    unlike the paper is off in the recipe ``paper``, or a reason says why not.
+    words and the data sets that they speak of; a setting that a paper does not give is called presumed; in the recipe
+    ``paper`` code that is unlike the paper is off, and options that are documented as in the paper are on, or a reason
+    says why not.
     """
     found = []
     for family, scales in facts.items():
@@ -139,7 +148,11 @@ def faults(facts: Settings) -> list[str]:
                 found += [f"{place}: {fault}" for fault in _recipe_faults(name, settings, given)]
             if family in PAPERS and PAPER in scales[scale]:
                 recipe = content["recipes"][family][PAPER]
-                found += [f"{family} {scale} {PAPER}: {fault}" for fault in _unlike_faults(family, recipe, facts)]
+                of_paper = [
+                    *_unlike_faults(family, recipe, facts),
+                    *_option_faults(family, recipe, scales[scale][PAPER]),
+                ]
+                found += [f"{family} {scale} {PAPER}: {fault}" for fault in of_paper]
     return found
 
 
@@ -194,6 +207,25 @@ def _unlike_faults(family: str, recipe: Settings, facts: Settings) -> Iterator[s
         for key, value in off.items() if isinstance(off, Mapping) else ():
             if recipe.get(key) != value:
                 yield f"{name} is unlike the paper and on: {key} is not {_text(value)}"
+
+
+@cache
+def options_of_the_paper(family: str) -> dict[str, Any]:
+    """Return the options that the family's module documents as in the paper, with the paper's values."""
+    found: dict[str, Any] = {}
+    tree = ast.parse((DOCS.parent / "lit_video" / "modules" / f"{family}.py").read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        for option, text in OPTION.findall(ast.get_docstring(node) or "") if isinstance(node, ast.ClassDef) else ():
+            for clause in filter(AS_IN_PAPER.search, text.split(";")):
+                value = re.match(r"\s*``(\w+)``", clause)
+                found[option] = value[1] if value else True
+    return found
+
+
+def _option_faults(family: str, recipe: Settings, given: Any) -> Iterator[str]:
+    for option, value in options_of_the_paper(family).items():
+        if recipe.get(f"model.{option}", False) != value and option not in given["why"]:
+            yield f"{option} is documented as in the paper and off: it is not {_text(value)}"
 
 
 def unlike_part(family: str, recipe: Settings, facts: Settings) -> Iterator[str]:

@@ -1,0 +1,145 @@
+"""Test the papers' printed numbers: their keys, and that one number does not stand for two trainings in silence.
+
+Findings of the third audit (S, D) are taken back, and found.
+"""
+
+import re
+from itertools import combinations, groupby
+
+import pytest
+import yaml
+
+from lit_video.__main__ import main
+from lit_video.errors import UserError
+from lit_video.tables.reading import read_table
+from lit_video.utils.yaml_files import read_yaml
+from tests.tables.experiments import EXPERIMENTS, PAPERS
+
+SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m", "moments")
+
+
+def printed_rows(recipe):
+    """Return rows on the papers' data with a printed number: model, data set and number; table and row."""
+    found = []
+    for path in PAPERS:
+        content = read_yaml(path)
+        if "family" not in content["table"]:
+            continue
+        for scale in SCALES:
+            files = [path, EXPERIMENTS / f"scale/{scale}.yaml"]
+            names = read_yaml(files[1])["recipes"][content["table"]["family"]]
+            if recipe not in names:
+                continue
+            table = read_table(files, recipe)
+            for row in table.rows if table.on_papers_data else ():
+                if table.metric in row.paper:
+                    model = row.settings.get("model") or read_yaml(path.parent / content["model"])["class_path"]
+                    found.append(((model, scale, str(row.paper[table.metric])), path, row))
+    return sorted(found, key=lambda each: (*each[0], each[1].stem))
+
+
+def two_trainings(rows, comments):
+    """Return pairs of rows of two tables that have a printed number in common and differ, without a comment.
+
+    The comment is at one of the rows, and has the number and the name of the other row's table.
+    """
+    found = []
+    for (_, _, number), group in groupby(rows, key=lambda each: each[0]):
+        for (_, path, row), (_, other_path, other) in combinations(group, 2):
+            both = row.settings.keys() & other.settings.keys()
+            differing = sorted(key for key in both if row.settings[key] != other.settings[key])
+            said = comments(path, row.name), comments(other_path, other.name)
+            is_said = any(
+                number in text and name in text for text, name in zip(said, (other_path.stem, path.stem), strict=True)
+            )
+            if path != other_path and differing and not is_said:
+                found.append((number, path.stem, row.name, other_path.stem, other.name, differing))
+    return found
+
+
+def comments_at(path, row, text=None):
+    """Return the comments above a row of a table's file, and in it."""
+    lines = (text or path.read_text(encoding="utf-8")).splitlines()
+    start = next(number for number, line in enumerate(lines) if re.match(rf"    {row}:", line))
+    above = start
+    while re.match(r"    #", lines[above - 1]):
+        above -= 1
+    end = next((n for n, line in enumerate(lines[start + 1 :], start + 1) if re.match(r" {0,4}\S", line)), len(lines))
+    return " ".join(line.partition("#")[2].strip() for line in lines[above:end])
+
+
+@pytest.mark.parametrize("recipe", ["paper", "released"])
+def test_a_printed_number_stands_for_one_training_or_a_comment_says_why_not(recipe):
+    rows = printed_rows(recipe)
+    assert len(rows) > 60
+    assert two_trainings(rows, comments_at) == []
+
+
+def test_a_number_with_two_trainings_is_found():
+    """Take back S1: 62.4 of Table 7's TimeSformer-L from ImageNet-21K, without its comment."""
+    path = EXPERIMENTS / "xvit_ssv2.yaml"
+    text = path.read_text(encoding="utf-8")
+    was, count = re.subn(
+        r" *# 62.4 is the model.*\n *ssv2: \{model.image_weights: timm:vit_base_patch16_224.augreg_in1k\}\n", "", text
+    )
+    assert count == 1
+
+    rows = []
+    for numbers, file, row in printed_rows("paper"):
+        if (file, row.name) == (path, "timesformer_l"):
+            row.settings["model.image_weights"] = "timm:vit_base_patch16_224.orig_in21k"
+        rows.append((numbers, file, row))
+    found = two_trainings(rows, lambda file, row: comments_at(file, row, was if file == path else None))
+    expected = {("62.4", table, row) for table, row in (("timesformer_pretraining", "l_1k"), ("timesformer_ssv2", "l"))}
+    assert {each[:3] for each in found} == expected
+    assert all(each[3:] == ("xvit_ssv2", "timesformer_l", ["model.image_weights"]) for each in found)
+
+
+def test_every_comment_on_a_number_is_needed():
+    rows = printed_rows("paper")
+    assert {each[0] for each in two_trainings(rows, lambda path, row: "")} == {
+        *("43.1", "45.2", "56.6", "58.5", "59.5", "60.5", "62.5", "77.8", "78.8", "80.6")
+    }
+
+
+MISTAKES = {
+    # D2: a rename by a script
+    "published.num_frames": ("xvit_ssv2", "        frames: 32\n        views", "        num_frames: 32\n        views"),
+    "paper.test/video_top2": ("xvit_ssv2", "{test/video_top1: 66.4", "{test/video_top2: 66.4"),
+    "paper.ssv2.video_top1": ("timesformer_order", "ssv2: {test/video_top1: 59.0", "ssv2: {video_top1: 59.0"),
+    "paper.V100 hour": ("timesformer_cnns", "V100 hours: 1440", "V100 hour: 1440"),
+}
+
+
+@pytest.mark.parametrize("key", MISTAKES)
+def test_an_unknown_key_beside_a_printed_number_is_refused(key, tmp_path):
+    table, old, new = MISTAKES[key]
+    text = (EXPERIMENTS / f"{table}.yaml").read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (tmp_path / f"{table}.yaml").write_text(text.replace(old, new))
+    with pytest.raises(UserError, match=rf"table\.rows\.\w+\.{re.escape(key)}: no such key; expected one of"):
+        read_table([tmp_path / f"{table}.yaml"])
+
+
+@pytest.mark.parametrize(("recipe", "scale"), [("paper", "k400"), ("released", "k400-released")])
+def test_a_row_starts_from_the_run_of_its_own_recipe(recipe, scale, capsys):
+    """S8: Epic-Kitchens' rows of a recipe start from Kinetics' rows of the same recipe."""
+    files = [f"--config={EXPERIMENTS / name}" for name in ("vivit_models.yaml", "scale/epic100.yaml")]
+    assert main(["fit", *files, "--row=model1,model2", f"--recipe={recipe}", "--print_config"]) == 0
+    configs = list(yaml.load_all(capsys.readouterr().out, yaml.CSafeLoader))
+    weights = [config["model"]["init_args"]["weights"] for config in configs]
+    assert weights == [f"runs/vivit_models/{scale}/{row}/seed0" for row in ("model1", "model2")]
+
+
+def test_the_run_to_train_before_is_named_with_its_recipe(capsys, tmp_path):
+    files = [f"--config={EXPERIMENTS / name}" for name in ("vivit_models.yaml", "scale/epic100.yaml")]
+    words = [
+        "--row=model1",
+        "--recipe=released",
+        f"--runs={tmp_path}",
+        "--trainer.accelerator=cpu",
+        "--trainer.devices=1",
+    ]
+    assert main(["fit", *files, *words]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "fit --config vivit_models --config scale/k400 --recipe released --row model1 --seeds 0" in line
