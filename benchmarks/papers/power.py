@@ -101,6 +101,8 @@ def _read(run: FinishedRun) -> Predictions:
 def line_of(claim: Claim, known: dict[str, FamilySpread], seeds: int) -> str:
     """Return in words what the runs of a claim's rows will show."""
     scale = claim.decided_at or claim.scale
+    if claim.kind == "cheaper":
+        return "multiply-adds are counted, without a run"
     if why := claim.why_untestable(scale):
         return f"nowhere: {why}"
     rows = rows_of(claim)

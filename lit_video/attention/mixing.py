@@ -115,8 +115,8 @@ class Mixing(Scheme):
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any token.
     Source: X-ViT, arXiv:2106.05968, section 3.
-    Unlike the paper without ``summary_before_norm`` and ``cls_in_summary``: summary tokens are means of normalised patch
-    tokens; the paper's are means of the previous layer's tokens, the class token too.
+    Unlike the paper without ``summary_before_norm`` and ``cls_in_summary``: summary tokens are means of normalised
+    patch tokens; the paper's are means of the previous layer's tokens, the class token too.
     Not in the released code: ``window`` above 1, ``boundary``, ``per_head``, ``summary`` and ``causal``.
     """
 

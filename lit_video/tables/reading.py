@@ -199,7 +199,7 @@ class _Reader:
         return {key: self._of_recipe(value) for key, value in settings.items()}
 
     def _of_recipe(self, value: Any) -> Any:
-        """Return a setting's value; for ``run:TABLE/SCALE/ROW``, the run of this recipe, which has a scale of its own."""
+        """Return a setting's value; ``run:TABLE/SCALE/ROW`` is the run of this recipe, which has a scale of its own."""
         if not self.other_recipe or not isinstance(value, str) or not value.startswith(OF_RUN):
             return value
         table_and_scale, _, row = value.rpartition("/")

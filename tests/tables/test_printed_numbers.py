@@ -95,11 +95,16 @@ def test_a_number_with_two_trainings_is_found():
     assert all(each[3:] == ("xvit_ssv2", "timesformer_l", ["model.image_weights"]) for each in found)
 
 
-def test_every_comment_on_a_number_is_needed():
-    rows = printed_rows("paper")
-    assert {each[0] for each in two_trainings(rows, lambda path, row: "")} == {
-        *("43.1", "45.2", "56.6", "58.5", "59.5", "60.5", "62.5", "77.8", "78.8", "80.6")
-    }
+COMMENTS = {
+    "paper": {"43.1", "45.2", "56.6", "58.5", "59.5", "60.5", "62.5", "77.8", "78.8", "80.6"},
+    "released": {"64.4", "78.5"},
+}
+
+
+@pytest.mark.parametrize("recipe", COMMENTS)
+def test_comments_on_numbers_are_needed(recipe):
+    found = {each[0] for each in two_trainings(printed_rows(recipe), lambda path, row: "")}
+    assert found >= COMMENTS[recipe]
 
 
 MISTAKES = {
