@@ -6,9 +6,11 @@ python docs/scripts/settings_page.py [--check]
 import ast
 import re
 import sys
+import textwrap
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from lit_video.video.augmentation import Augmentation
 from lit_video.video.recipes import RECIPES
 
 DOCS = Path(__file__).parents[1]
+count_numbers = import_module("benchmarks.papers.printed").count_numbers  # written_page has put benchmarks on the path
 PAGE, FACTS, EXPERIMENTS = DOCS / "settings.md", DOCS / "facts", DOCS.parent / "experiments"
 SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m", "moments")
 INTRODUCTION = """\
@@ -54,7 +57,7 @@ Settings = Mapping[str, Any]
 def page() -> str:
     """Return the page's text."""
     facts = read_facts()
-    parts = [INTRODUCTION]
+    parts = [INTRODUCTION, counted(facts)]
     for scale in SCALES:
         content = scale_file(scale)
         parts.append(f"## {scale} ({content['data']['class_path']})")
@@ -68,6 +71,36 @@ def page() -> str:
             for name in table_recipes(path, scale):
                 parts += table_part(path, scale, name)
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def counted(facts: Settings) -> str:
+    """Say how many rows, settings, facts and printed numbers are compared."""
+    rows = settings = 0
+    tables = set()
+    for scale in SCALES:
+        for path in sorted(EXPERIMENTS.glob("*.yaml")):
+            for recipe in table_recipes(path, scale):
+                table = read_table([path, EXPERIMENTS / "scale" / f"{scale}.yaml"], recipe)
+                tables.add(path)
+                rows += len(table.rows)
+                settings += sum(len(_flat(folded(row.settings))) for row in table.rows)
+    given = [of_recipe for scales in facts.values() for scale in SCALES for of_recipe in scales.get(scale, {}).values()]
+    said_of = sum(len(one["says"]) for one in given)
+    apart = sum(len(one["why"].keys() & one["says"].keys()) for one in given)
+    presumed = sum(len(one["why"].keys() - one["says"].keys()) for one in given)
+    numbers = count_numbers()
+    parts = [
+        f"Counted by `python -m benchmarks.papers.counts`: {rows} rows of {len(tables)} tables with {settings} settings",
+        f"{said_of} facts of papers and releases, {said_of - apart} equal to ours and {apart} not, with reasons",
+        f"{presumed} settings without a source, presumed",
+        f"{numbers} printed numbers.",
+    ]
+    return textwrap.fill("; ".join(parts), 120, break_long_words=False, break_on_hyphens=False)
+
+
+def _flat(settings: Settings) -> list[str]:
+    """Return the keys of folded settings."""
+    return [f"{key}.{name}" for key, value in settings.items() for name in (value if key in NESTED else [""])]
 
 
 @cache

@@ -4,75 +4,22 @@ Findings of the third audit (S, D) are taken back, and found.
 """
 
 import re
-from itertools import combinations, groupby
 
 import pytest
 import yaml
 
+from benchmarks.papers.printed import comments_at, printed_rows, two_trainings
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
-from lit_video.utils.yaml_files import read_yaml
-from tests.tables.experiments import EXPERIMENTS, PAPERS
-
-SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m", "moments")
-
-
-def printed_rows(recipe):
-    """Return rows on the papers' data with a printed number: model, data set and number; table and row."""
-    found = []
-    for path in PAPERS:
-        content = read_yaml(path)
-        if "family" not in content["table"]:
-            continue
-        for scale in SCALES:
-            files = [path, EXPERIMENTS / f"scale/{scale}.yaml"]
-            names = read_yaml(files[1])["recipes"][content["table"]["family"]]
-            if recipe not in names:
-                continue
-            table = read_table(files, recipe)
-            for row in table.rows if table.on_papers_data else ():
-                if table.metric in row.paper:
-                    model = row.settings.get("model") or read_yaml(path.parent / content["model"])["class_path"]
-                    found.append(((model, scale, str(row.paper[table.metric])), path, row))
-    return sorted(found, key=lambda each: (*each[0], each[1].stem))
-
-
-def two_trainings(rows, comments):
-    """Return pairs of rows of two tables that have a printed number in common and differ, without a comment.
-
-    The comment is at one of the rows, and has the number and the name of the other row's table.
-    """
-    found = []
-    for (_, _, number), group in groupby(rows, key=lambda each: each[0]):
-        for (_, path, row), (_, other_path, other) in combinations(group, 2):
-            both = row.settings.keys() & other.settings.keys()
-            differing = sorted(key for key in both if row.settings[key] != other.settings[key])
-            said = comments(path, row.name), comments(other_path, other.name)
-            is_said = any(
-                number in text and name in text for text, name in zip(said, (other_path.stem, path.stem), strict=True)
-            )
-            if path != other_path and differing and not is_said:
-                found.append((number, path.stem, row.name, other_path.stem, other.name, differing))
-    return found
-
-
-def comments_at(path, row, text=None):
-    """Return the comments above a row of a table's file, and in it."""
-    lines = (text or path.read_text(encoding="utf-8")).splitlines()
-    start = next(number for number, line in enumerate(lines) if re.match(rf"    {row}:", line))
-    above = start
-    while re.match(r"    #", lines[above - 1]):
-        above -= 1
-    end = next((n for n, line in enumerate(lines[start + 1 :], start + 1) if re.match(r" {0,4}\S", line)), len(lines))
-    return " ".join(line.partition("#")[2].strip() for line in lines[above:end])
+from tests.tables.experiments import EXPERIMENTS
 
 
 @pytest.mark.parametrize("recipe", ["paper", "released"])
 def test_a_printed_number_stands_for_one_training_or_a_comment_says_why_not(recipe):
     rows = printed_rows(recipe)
     assert len(rows) > 60
-    assert two_trainings(rows, comments_at) == []
+    assert list(map(str, two_trainings(rows))) == []
 
 
 def test_a_number_with_two_trainings_is_found():
@@ -84,15 +31,15 @@ def test_a_number_with_two_trainings_is_found():
     )
     assert count == 1
 
-    rows = []
-    for numbers, file, row in printed_rows("paper"):
-        if (file, row.name) == (path, "timesformer_l"):
-            row.settings["model.image_weights"] = "timm:vit_base_patch16_224.orig_in21k"
-        rows.append((numbers, file, row))
+    rows = printed_rows("paper")
+    for each in rows:
+        if (each.path, each.row.name) == (path, "timesformer_l"):
+            each.row.settings["model.image_weights"] = "timm:vit_base_patch16_224.orig_in21k"
     found = two_trainings(rows, lambda file, row: comments_at(file, row, was if file == path else None))
-    expected = {("62.4", table, row) for table, row in (("timesformer_pretraining", "l_1k"), ("timesformer_ssv2", "l"))}
-    assert {each[:3] for each in found} == expected
-    assert all(each[3:] == ("xvit_ssv2", "timesformer_l", ["model.image_weights"]) for each in found)
+    assert list(map(str, found)) == [
+        f"62.4 on ssv2: {row} and xvit_ssv2/timesformer_l differ in model.image_weights"
+        for row in ("timesformer_pretraining/l_1k", "timesformer_ssv2/l")
+    ]
 
 
 COMMENTS = {
@@ -103,7 +50,7 @@ COMMENTS = {
 
 @pytest.mark.parametrize("recipe", COMMENTS)
 def test_comments_on_numbers_are_needed(recipe):
-    found = {each[0] for each in two_trainings(printed_rows(recipe), lambda path, row: "")}
+    found = {pair.first.number for pair in two_trainings(printed_rows(recipe), lambda path, row: "")}
     assert found >= COMMENTS[recipe]
 
 
