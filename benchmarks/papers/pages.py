@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from benchmarks.papers.verdicts import link_to, sharing, verdict_lines, verdict_list
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, COST_HEADER, cost_cells
-from lit_video.reports.verdicts import NOT_RECORDED, OTHER_TABLES, Costs, Verdict, by_paper, judge_claims, tally
+from lit_video.reports.verdicts import NOT_RECORDED, OTHER_TABLES, CountedCosts, Verdict, by_paper, judge_claims, tally
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.folder import run_folders
 from lit_video.tables.claims import read_claims
@@ -261,7 +261,7 @@ def _read_costs(folder: Path) -> list[list[str]] | None:
     return _read_counted(folder, lambda costs: [cost_cells(cost) for cost in costs])
 
 
-def _counted_rows(tables: Iterable[Table], runs: Path) -> Costs:
+def _counted_rows(tables: Iterable[Table], runs: Path) -> CountedCosts:
     """Return the counted multiply-adds of a view, 10^9, of rows by name, by table and scale."""
     counted = {}
     for name, path in {table.name: table.path for table in tables}.items():

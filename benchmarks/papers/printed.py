@@ -20,13 +20,13 @@ class PrintedRow:
 
     model: str  # class
     scale: str
-    number: str  # of the table's metric
+    number: str  # printed, of the table's metric
     path: Path  # file of the table
     row: Row
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What rows of one training have in common."""
+        """Model, data set and number, by which rows are grouped."""
         return self.model, self.scale, self.number
 
 

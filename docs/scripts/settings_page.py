@@ -90,7 +90,8 @@ def counted(facts: Settings) -> str:
     presumed = sum(len(one["why"].keys() - one["says"].keys()) for one in given)
     numbers = count_numbers()
     parts = [
-        f"Counted by `python -m benchmarks.papers.counts`: {rows} rows of {len(tables)} tables with {settings} settings",
+        "Counted by `python -m benchmarks.papers.counts`: "
+        f"{rows} rows of {len(tables)} tables with {settings} settings",
         f"{said_of} facts of papers and releases, {said_of - apart} equal to ours and {apart} not, with reasons",
         f"{presumed} settings without a source, presumed",
         f"{numbers} printed numbers.",

@@ -67,7 +67,7 @@ def cost(
         import_module("lit_video.training.run")  # seconds that are no part of the first row's time
         costs = with_progress(table_costs(request), len(request.rows), "rows counted")
         counted = [compare_with_paper(model, count) for model, count in costs]
-        gmacs = {row.name: one["macs_per_view"] / 1e9 for row, one in zip(request.rows, counted, strict=True)}
+        gmacs = {row.name: cost["macs_per_view"] / 1e9 for row, cost in zip(request.rows, counted, strict=True)}
         return Costs(counted, [] if user_settings else of_costs(request.table, gmacs))
 
     asked = {"row": rows, "recipe": recipe}

@@ -84,10 +84,14 @@ class Verdict:
         return f" (80 % power {detectable:.1f}{limit})"
 
 
-Costs = Mapping[tuple[str, str], Mapping[str, float]]  # multiply-adds of a view, 10^9, of rows, by table and scale
+CountedCosts = Mapping[
+    tuple[str, str], Mapping[str, float]
+]  # multiply-adds of a view, 10^9, of rows, by table and scale
 
 
-def judge_claims(claims: Sequence[Claim], tables: Sequence[TableRuns], costs: Costs | None = None) -> list[Verdict]:
+def judge_claims(
+    claims: Sequence[Claim], tables: Sequence[TableRuns], costs: CountedCosts | None = None
+) -> list[Verdict]:
     """Return each claim's verdict by the runs of ``tables``, with verdicts at further scales as follow-ups.
 
     Claims about costs are judged by counted ``costs``. Verdicts that do not hold after a correction for the number of
@@ -136,7 +140,7 @@ def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return marked
 
 
-def _counted_verdict(claim: Claim, costs: Costs) -> Verdict:
+def _counted_verdict(claim: Claim, costs: CountedCosts) -> Verdict:
     """Judge a claim about costs by those that were counted, at the scale that decides."""
     scale = claim.deciding([scale for table, scale in costs if table == claim.table.name and claim.about(scale)])
     return Verdict(claim, scale, judge_costs(claim, scale, costs.get((claim.table.name, scale), {})))
@@ -251,7 +255,8 @@ def of_costs(table: Table, gmacs: Mapping[str, float]) -> list[str]:
         for claim in read_claims(table.path.parent)
         if claim.kind == "cheaper" and claim.table.name == table.name and claim.decides(table.scale)
     ]
-    verdicts = [each for each in judge_claims(claims, [], {(table.name, table.scale): gmacs}) if each.tested]
+    judged = judge_claims(claims, [], {(table.name, table.scale): gmacs})
+    verdicts = [verdict for verdict in judged if verdict.tested]
     return _lines(verdicts) if verdicts else []
 
 

@@ -26,7 +26,7 @@ class CountedPair(JudgedPair):
 def judge_costs(claim: Claim, scale: str, gmacs: Mapping[str, float]) -> Judged:
     """Judge a claim of the kind ``cheaper`` by the multiply-adds of a view, 10^9, of its rows at a scale.
 
-    It is supported if the first row of every pair needs fewer, else contradicted: by construction, as nothing is
+    Supported if the first row of every pair needs fewer, else contradicted; by construction, because nothing is
     measured.
     """
     if why := claim.why_untestable(scale):

@@ -27,7 +27,7 @@ REPORTED_KEYS = {"label", "paper", "published"}
 # numbers that the papers print of a row: accuracies, and columns of their own; the table's metric is one too
 PAPER_KEYS = {f"test/{name}" for name in ("video_top1", "video_top5", "verb_top1", "noun_top1")}
 PAPER_KEYS |= {"throughput", "V100 hours", "TPU-v3 ms per clip"}
-PUBLISHED_KEYS = {"params", "cost", "frames", "views", "note"}  # what a paper prints beside them
+PUBLISHED_KEYS = {"params", "cost", "frames", "views", "note"}  # printed beside them
 
 
 def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Table:
