@@ -4,15 +4,16 @@ import json
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, TypeVar
 
 from benchmarks.papers.before import before_page
 from benchmarks.papers.verdicts import link_to, sharing, verdict_lines, verdict_list
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, COST_HEADER, cost_cells
-from lit_video.reports.verdicts import NOT_RECORDED, OTHER_TABLES, Verdict, by_paper, judge_claims, tally
+from lit_video.reports.verdicts import NOT_RECORDED, OTHER_TABLES, CountedCosts, Verdict, by_paper, judge_claims, tally
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.folder import run_folders
 from lit_video.tables.claims import read_claims
@@ -42,6 +43,7 @@ FLAGS_LEFT_OUT = (
 )
 FILE_FLAGS = ("--config", "-c")
 SKILLS_CLASS = "TemporalSkills"  # class of the synthetic data set, whose versions are not compared
+Read = TypeVar("Read")
 COSTS_FILE = "cost.json"  # output of ``cost --json``, in the folder of a table and scale
 
 
@@ -49,7 +51,7 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
     """Return pages by path from the folder of REPRODUCE.md: each paper's page of tables, and REPRODUCE.md as ``.``."""
     tables = _read_all(experiments, runs)
     claims = read_claims(experiments)
-    verdicts = judge_claims(claims, tables)
+    verdicts = judge_claims(claims, tables, _counted_rows([read.table for read in tables], runs))
 
     of_papers: dict[Path, str] = {}
     links = []
@@ -259,13 +261,28 @@ def _counted_costs(table: Table, runs: Path) -> Iterator[str]:
 
 def _read_costs(folder: Path) -> list[list[str]] | None:
     """Read the cells of counted costs; ``None`` if none were counted."""
+    return _read_counted(folder, lambda costs: [cost_cells(cost) for cost in costs])
+
+
+def _counted_rows(tables: Iterable[Table], runs: Path) -> CountedCosts:
+    """Return the counted multiply-adds of a view, 10^9, of rows by name, by table and scale."""
+    counted = {}
+    for name, path in {table.name: table.path for table in tables}.items():
+        for folder in sorted((runs / name).glob("*")):
+            by_label = _read_counted(
+                folder, lambda costs: {cost["model"]: cost["macs_per_view"] / 1e9 for cost in costs}
+            )
+            if by_label:
+                rows = table_at(path, folder.name).rows
+                counted[name, folder.name] = {row.name: by_label[row.label] for row in rows if row.label in by_label}
+    return counted
+
+
+def _read_counted(folder: Path, read: Callable[[list[dict[str, Any]]], Read]) -> Read | None:
+    """Read the costs that were counted of a table at a scale; ``None`` if none were."""
     path = folder / COSTS_FILE
-
-    def read() -> list[list[str]]:
-        costs = json.loads(path.read_text(encoding="utf-8"))
-        return [cost_cells(cost) for cost in costs]
-
-    return read_whole(path, read, "delete it and write it again: lit_video cost --json")
+    advice = "delete it and write it again: lit_video cost --json"
+    return read_whole(path, lambda: read(json.loads(path.read_text(encoding="utf-8"))), advice)
 
 
 def ceilings(summaries: Iterable[TableSummary]) -> str:

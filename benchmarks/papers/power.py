@@ -35,6 +35,7 @@ from lit_video.utils.text import plural
 BOUND = 0.8  # the spread over seeds lies below its upper bound with this chance
 MOST_SEEDS = 12
 NO_TRIALS = "no trials of its family yet"
+COUNTED = "multiply-adds are counted, without a run"
 # family of a table, by the first word of its name
 FAMILIES = {"ablation": "xvit", "xvit": "xvit", "timesformer": "timesformer", "vivit": "vivit"}
 
@@ -151,7 +152,7 @@ class Forecast:
         """The forecast in words."""
         where = f"{self.claim.table.name} at {self.scale}, {len(self.rows)} rows"
         if math.isinf(self.detectable):
-            return f"{where}: {self.never}" if self.never == NO_TRIALS else f"nowhere: {self.never}"
+            return f"{where}: {self.never}" if self.never in (NO_TRIALS, COUNTED) else f"nowhere: {self.never}"
         line = f"{where}: 80 % power {self.detectable:.1f}"
         if not self.seeds:
             return f"{line}; {self.wanted:.1f} {self.never}"
@@ -164,7 +165,8 @@ class Forecast:
 def forecast(claim: Claim, known: Mapping[str, FamilySpread], *, seeds: int, pairs: int) -> Forecast:
     """Return what so many seeds of a claim's rows will show, tested on so many pairs of films a skill."""
     scale = claim.scale
-    never = Forecast(claim, scale, never=claim.why_untestable(scale))
+    why = COUNTED if claim.kind == "cheaper" else claim.why_untestable(scale)
+    never = Forecast(claim, scale, never=why)
     spread = known.get(family_of(claim.table.name))
     if never.never or spread is None:
         return replace(never, never=never.never or NO_TRIALS)

@@ -9,6 +9,7 @@ from typing import Any
 from lit_video.api.arguments import Files, Rows, listed, request_for
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, COST_HEADER, compare_with_paper, cost_cells, published
+from lit_video.reports.verdicts import of_costs
 from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.training.costs import count_published, table_costs
 from lit_video.utils.parallel import with_progress
@@ -20,6 +21,7 @@ class Costs(Shown):
     """Counts beside the papers' figures."""
 
     rows: list[dict[str, Any]]  # see lit_video.network.cost.compare_with_paper
+    verdicts: Sequence[str] = ()  # on the papers' claims about costs, see lit_video.reports.verdicts.of_costs
 
     def parts(self) -> Sequence[Part]:
         """Return a table for each source, their notes, and how products are counted."""
@@ -31,7 +33,7 @@ class Costs(Shown):
 
         tables = [TextTable(source, COST_HEADER, body) for source, body in bodies.items()]
         notes = "\n".join(f"{mark} {note}" for note, mark in marks.items() if note)
-        return [*tables, *filter(None, [notes]), CONVENTION]
+        return [*tables, *filter(None, [notes]), CONVENTION, *filter(None, ["\n".join(self.verdicts)])]
 
     @property
     def json(self) -> str:
@@ -64,7 +66,9 @@ def cost(
         request = request_for(table, overlays, rows, settings=user_settings, recipe=recipe)
         import_module("lit_video.training.run")  # seconds that are no part of the first row's time
         costs = with_progress(table_costs(request), len(request.rows), "rows counted")
-        return Costs([compare_with_paper(model, counted) for model, counted in costs])
+        counted = [compare_with_paper(model, count) for model, count in costs]
+        gmacs = {row.name: cost["macs_per_view"] / 1e9 for row, cost in zip(request.rows, counted, strict=True)}
+        return Costs(counted, [] if user_settings else of_costs(request.table, gmacs))
 
     asked = {"row": rows, "recipe": recipe}
     flags = [f"--{name}" for name, value in asked.items() if value] + [setting.flag for setting in user_settings]

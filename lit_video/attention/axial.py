@@ -18,7 +18,8 @@ class Axial(Scheme):
     No code was released. Our reading: the time step and the row step each have a norm and a linear layer (W, W'), as
     the paper's 156.8M parameters imply. W and W' start at zero. Only the last step includes the class token: every
     column gets a copy, and the copies' branches are averaged, as over frames in :class:`~lit_video.attention.Divided`.
-    By Eqs. 5 and 11 it would be a key in every step.
+    Unlike the paper: the class token is a key in the last step alone, where by Eqs. 5 and 11 it would be one in every
+    step.
     """
 
     num_prefix_tokens = 1

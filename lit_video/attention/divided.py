@@ -17,9 +17,11 @@ class Divided(Scheme):
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, scheme T+S, section 3.
-    Like the released code: a layer W, which the printed 121.4M parameters imply and Eq. 8 has not; the class token is
-    no key in the time step (with ``cls_in_time`` it is, as in Eq. 11); stochastic depth drops the time step of single
-    locations and the space step of single frames. Unlike the released code: time is the slowest axis of the tokens.
+    Unlike the paper: a layer W, which Eq. 8 has not and the printed 121.4M parameters imply; without ``cls_in_time``
+    the class token is no key in the time step, which it is in Eq. 11. Both are so in the released code.
+    Like the released code: stochastic depth drops the time step of single locations and the space step of single
+    frames.
+    Unlike the released code: time is the slowest axis of the tokens.
     """
 
     num_prefix_tokens = 1

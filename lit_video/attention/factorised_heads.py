@@ -17,7 +17,7 @@ class FactorisedHeads(Scheme):
 
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
     Source: ViViT, arXiv:2103.15691, model 4.
-    The first half of the heads attends over time, as in the released code; the paper concatenates space first.
+    Unlike the paper, which concatenates space first: the first half of the heads attends over time, as in the release.
     """
 
     class_tokens = "none"

@@ -18,8 +18,8 @@ class LocalGlobal(Scheme):
     No code was released, and the text leaves open whether the neighbourhood slides with the patch. Our reading: fixed
     quadrants, and eight interleaved sub-grids of stride 2 (the authors say that they used einops). The sliding reading
     is :class:`SlidingGlobal`. The local step has its own norm and W, as the paper's 121.4M parameters imply. W starts
-    at zero. The class token is treated as in :class:`~lit_video.attention.Divided`; by Eqs. 5 and 11 it would be a key
-    in the local step too.
+    at zero. The class token is treated as in :class:`~lit_video.attention.Divided`.
+    Unlike the paper: the class token is no key in the local step, where by Eqs. 5 and 11 it would be one.
     """
 
     num_prefix_tokens = 1

@@ -110,12 +110,13 @@ class Mixing(Scheme):
 
     k~_{s,t} = [k_{s,t-1}(c_{-1}), ..., k_{s,t-w}(c_{-w}), k_{s,t}(c_0)],  the same for v~.
 
-    With ``summary``, every frame also attends to the summary tokens of all frames (``own``: to its own only). Summary
-    tokens are means over normalised patch tokens before mixing. In the paper's text they are means over tokens of the
-    previous layer, without the norm (``summary_before_norm``) and with the class token (``cls_in_summary``).
+    With ``summary``, every frame also attends to the summary tokens of all frames (``own``: to its own only), which are
+    means over tokens before mixing.
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any token.
     Source: X-ViT, arXiv:2106.05968, section 3.
+    Unlike the paper without ``summary_before_norm`` and ``cls_in_summary``: summary tokens are means of normalised
+    patch tokens; the paper's are means of the previous layer's tokens, the class token too.
     Not in the released code: ``window`` above 1, ``boundary``, ``per_head``, ``summary`` and ``causal``.
     """
 

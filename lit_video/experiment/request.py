@@ -123,7 +123,11 @@ class Run:
             return
 
         table, scale, row = start.parts[-4:-1]
-        before = f"--config {table} --config scale/{scale} --row {row} --seeds {self.seed}"
+        recipe = self.request.recipe
+        of_scale = scale
+        if recipe and scale.endswith(f"-{recipe}"):
+            of_scale = f"{scale.removesuffix(f'-{recipe}')} --recipe {recipe}"
+        before = f"--config {table} --config scale/{of_scale} --row {row} --seeds {self.seed}"
         advice = f"first run lit_video fit {before} --runs {self.request.folder}"
         raise UserError(f"model.weights: {start} is not finished: {advice}, or give other --model.weights")
 

@@ -30,7 +30,7 @@ class XViT(VideoClassifier):
         ratio: share of channels that comes from other frames, 0 to 1 (Table 2d).
         mixed: tensors that are mixed, out of ``x``, ``key``, ``value``, ``query`` (Table 2c).
         layers: the layers that mix (Table 2a): ``all``, ``first_half``, ``second_half``, ``odd`` or indices from 0.
-        scope: ``per_head`` mixes within each head (Eq. 9), ``full`` moves whole heads (released code).
+        scope: ``per_head`` mixes within each head, as in the paper (Eq. 9); ``full`` moves whole heads (released code).
         summary: add the summary tokens of all frames to keys and values (Table 4), or each frame's ``own`` only.
         num_summary_tokens: summary tokens per frame, R in the paper, a square number; each is the mean of a cell.
         summary_before_norm: take means of the previous layer's tokens, before the layer norm, as the paper writes it.

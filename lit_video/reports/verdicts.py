@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, get_args
 
 from lit_video.tables.claims import Claim, read_claims
+from lit_video.tables.costing import judge_costs
 from lit_video.tables.judging import Judged, JudgedPair, Judgement, judge, rows_of
 from lit_video.tables.reading import read_table
 from lit_video.tables.row_hits import RowHits
@@ -83,13 +84,24 @@ class Verdict:
         return f" (80 % power {detectable:.1f}{limit})"
 
 
-def judge_claims(claims: Sequence[Claim], tables: Sequence[TableRuns]) -> list[Verdict]:
+CountedCosts = Mapping[
+    tuple[str, str], Mapping[str, float]
+]  # multiply-adds of a view, 10^9, of rows, by table and scale
+
+
+def judge_claims(
+    claims: Sequence[Claim], tables: Sequence[TableRuns], costs: CountedCosts | None = None
+) -> list[Verdict]:
     """Return each claim's verdict by the runs of ``tables``, with verdicts at further scales as follow-ups.
 
-    Verdicts that do not hold after a correction for the number of claims are marked, see :func:`corrected`.
+    Claims about costs are judged by counted ``costs``. Verdicts that do not hold after a correction for the number of
+    claims are marked, see :func:`corrected`.
     """
     verdicts = []
     for claim in claims:
+        if claim.kind == "cheaper":
+            verdicts.append(_counted_verdict(claim, costs or {}))
+            continue
         by_scale = {read.table.scale: read for read in tables if read.table.name == claim.table.name}
         scales = [scale for scale in by_scale if claim.about(scale) and not scale.endswith(OTHER)]
         deciding = claim.deciding(scales)
@@ -126,6 +138,12 @@ def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
         survives = chance <= LEVEL if verdict.judged.decided else None
         marked.append(replace(verdict, survives=survives))
     return marked
+
+
+def _counted_verdict(claim: Claim, costs: CountedCosts) -> Verdict:
+    """Judge a claim about costs by those that were counted, at the scale that decides."""
+    scale = claim.deciding([scale for table, scale in costs if table == claim.table.name and claim.about(scale)])
+    return Verdict(claim, scale, judge_costs(claim, scale, costs.get((claim.table.name, scale), {})))
 
 
 def _verdict(claim: Claim, by_scale: Mapping[str, TableRuns], scale: str) -> Verdict:
@@ -204,7 +222,8 @@ def _counted(verdict: Verdict) -> str:
 def opening(verdicts: Sequence[Verdict]) -> str:
     """Say how many claims were judged, and by what kind of runs."""
     number = f"{plural(len(verdicts), 'claim')} of the papers"
-    if any(verdict.claim.decides(verdict.scale) for verdict in verdicts):
+    run = [verdict for verdict in verdicts if verdict.claim.kind != "cheaper"]
+    if not run or any(verdict.claim.decides(verdict.scale) for verdict in run):
         return number
     return f"{number}, tried by small models on other data than theirs"
 
@@ -226,7 +245,23 @@ def of_table(read: TableRuns) -> list[str]:
     if not verdicts:
         return []
 
-    verdicts = corrected(verdicts)
+    return _lines(corrected(verdicts))
+
+
+def of_costs(table: Table, gmacs: Mapping[str, float]) -> list[str]:
+    """Return the tally and a line for each claim about the costs of a table's rows, by their counted multiply-adds."""
+    claims = [
+        claim
+        for claim in read_claims(table.path.parent)
+        if claim.kind == "cheaper" and claim.table.name == table.name and claim.decides(table.scale)
+    ]
+    judged = judge_claims(claims, [], {(table.name, table.scale): gmacs})
+    verdicts = [verdict for verdict in judged if verdict.tested]
+    return _lines(verdicts) if verdicts else []
+
+
+def _lines(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return the tally and a line for each verdict."""
     lines = [tally(verdicts)]
     for verdict in verdicts:
         rows = f"{pairs_in_words(verdict.claim)}: {differences_in_words(verdict)}"
@@ -244,6 +279,8 @@ def pairs_in_words(claim: Claim) -> str:
     varied = f"{pairs} (by {', '.join(claim.varies)}){against}"
     if claim.kind == "better":
         return varied
+    if claim.kind == "cheaper":
+        return f"{varied}; fewer multiply-adds"
     how = "within" if claim.kind == "equal" else "not worse by more than"
     return f"{varied}; {how} {plural(claim.margin, 'point')}"
 

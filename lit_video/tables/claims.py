@@ -18,7 +18,8 @@ from lit_video.utils.yaml_files import read_yaml
 # not_worse ("enough", "as good as", "adds little"): the first row is at most a margin below the second
 # equal ("matters little"): they differ by at most a margin
 # spread: the seeds of one row differ by at most a margin, as a standard deviation
-_Kind = Literal["better", "not_worse", "equal", "spread"]
+# cheaper: the first row needs fewer multiply-adds; counted by ``cost``, without runs
+_Kind = Literal["better", "not_worse", "equal", "spread", "cheaper"]
 _KINDS: tuple[_Kind, ...] = get_args(_Kind)
 _NEEDED = {"claim", "section", "table"}
 _OTHERS = {"numbers", "varies", "control", "margin", "untestable", "differs"}
@@ -160,10 +161,11 @@ def _kind(where: str, entry: Any) -> _Kind:
 
 
 def _margin(where: str, entry: Mapping[str, Any], kind: _Kind) -> float:
-    """Return a claim's margin in points, which every kind but ``better`` needs."""
-    if kind == "better" and "margin" in entry:
+    """Return a claim's margin in points, which every kind but ``better`` and ``cheaper`` needs."""
+    exact = kind in ("better", "cheaper")
+    if exact and "margin" in entry:
         raise UserError(f"{where}: {kind} takes no margin")
-    if kind != "better" and "margin" not in entry:
+    if not exact and "margin" not in entry:
         raise UserError(f"{where}: {kind} needs a margin in points")
 
     margin = float(entry.get("margin", 0.0))
@@ -243,8 +245,8 @@ def _pairs(
 
 
 def _refuse_contradicted(where: str, table: Table, pair: tuple[str, str], *, kind: _Kind, margin: float) -> None:
-    """Refuse a pair whose order the paper's numbers contradict; a figure without numbers contradicts nothing."""
-    if not any(row.paper for row in table.rows):
+    """Refuse a pair whose order the paper's accuracies contradict; a figure without numbers contradicts nothing."""
+    if kind == "cheaper" or not any(row.paper for row in table.rows):
         return
     for name in pair:
         if name not in table.papers:

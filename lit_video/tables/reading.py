@@ -14,7 +14,7 @@ from lit_video.runs.packs import NAME_PATTERN
 from lit_video.settings.effects import RUN_KEYS, picked
 from lit_video.settings.flat import flatten
 from lit_video.settings.nested import SECTIONS, YAML, short_key
-from lit_video.tables.table import METRIC, Row, Table, data_sets
+from lit_video.tables.table import METRIC, OF_RUN, Row, Table, data_sets
 from lit_video.utils.files import read_regular, write_atomically
 from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.yaml_files import find_config, read_yaml
@@ -24,6 +24,10 @@ TABLE_KEYS = {"title", "source", "data_set", "scale", "metric", "family", "set",
 ROW_KEYS = {"label", "family", "set", "at", "paper", "published", "control"}
 ORIGIN = "table.yaml"  # name of the file, beside the rows' folders, that records the table's files
 REPORTED_KEYS = {"label", "paper", "published"}
+# numbers that the papers print of a row: accuracies, and columns of their own; the table's metric is one too
+PAPER_KEYS = {f"test/{name}" for name in ("video_top1", "video_top5", "verb_top1", "noun_top1")}
+PAPER_KEYS |= {"throughput", "V100 hours", "TPU-v3 ms per clip"}
+PUBLISHED_KEYS = {"params", "cost", "frames", "views", "note"}  # printed beside them
 
 
 def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Table:
@@ -33,7 +37,8 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
 
     Without such a section the table has one row, named ``run``. A row's settings are merged in this order, and later
     ones win: the overlays' recipe for the row's family; the table's ``set``, ``at.SCALE`` and ``at.SCALE-RECIPE``, for
-    example ``at.ssv2-released``; the row's ``set``, ``at.SCALE`` and ``at.SCALE-RECIPE``.
+    example ``at.ssv2-released``; the row's ``set``, ``at.SCALE`` and ``at.SCALE-RECIPE``. A row that starts from a run,
+    ``run:TABLE/SCALE/ROW``, starts from that of the same recipe.
 
     Args:
         configs: paths of files, or names of files in this package, in the order of the command line.
@@ -200,7 +205,7 @@ class _Reader:
             label=str(content.get("label", name)),
             settings=settings,
             paper=self._paper(f"{where}.paper", content.get("paper", {})),
-            published=_mapping(self.path, f"{where}.published", content.get("published", {})),
+            published=self._published(f"{where}.published", content.get("published", {})),
             is_control=self._truth(f"{where}.control", content.get("control", False)),
         )
 
@@ -213,7 +218,14 @@ class _Reader:
         for scale in self.scales:
             for name in (scale, f"{scale}-{self.recipe}"):
                 settings |= by_scale.get(name, {})
-        return settings
+        return {key: self._of_recipe(value) for key, value in settings.items()}
+
+    def _of_recipe(self, value: Any) -> Any:
+        """Return a setting's value; ``run:TABLE/SCALE/ROW`` is the run of this recipe, which has a scale of its own."""
+        if not self.other_recipe or not isinstance(value, str) or not value.startswith(OF_RUN):
+            return value
+        table_and_scale, _, row = value.rpartition("/")
+        return f"{table_and_scale}-{self.recipe}/{row}"
 
     def _recipe(self, where: str, family: str) -> dict[str, Any]:
         """Return the settings of a family's recipe in all files with recipes; later files win."""
@@ -244,17 +256,25 @@ class _Reader:
         numbers: dict[str, float] = {}
         data_sets_named = _data_sets(_mapping(self.path, where, paper))
         shown = self._shown(data_sets_named)
+        allowed = PAPER_KEYS | {str(self.section.get("metric", METRIC))}
+        _refuse_unknown(self.path, where, paper, allowed=allowed | {*data_sets_named})
 
         for key, value in paper.items():
             if key not in data_sets_named:
                 numbers[key] = self._number(f"{where}.{key}", value)
                 continue
+            _refuse_unknown(self.path, f"{where}.{key}", value, allowed=allowed)
 
             for metric, printed in value.items():
                 short = metric.rpartition("/")[2].removeprefix("video_")
                 name = metric if key == shown else f"{key.upper()} {short}"
                 numbers[name] = self._number(f"{where}.{key}.{metric}", printed)
         return numbers
+
+    def _published(self, where: str, published: Any) -> dict[str, str]:
+        """Return what the paper prints beside a row's numbers, such as its cost."""
+        _refuse_unknown(self.path, where, _mapping(self.path, where, published), allowed=PUBLISHED_KEYS)
+        return dict(published)
 
     def _truth(self, where: str, value: Any) -> bool:
         if not isinstance(value, bool):
