@@ -1,4 +1,4 @@
-"""Train, compare and reproduce video transformers in PyTorch Lightning; names of __init__.pyi are imported at first use."""
+"""Train, compare and reproduce video transformers in PyTorch Lightning; __init__.pyi names the API."""
 
 import re
 from importlib import import_module
@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 # module of each name of the API, such as "api.fit"; empty for a package. Its line is "from MODULE import NAME as NAME"
 _LINE = re.compile(r"^from lit_video\.?(\S*) import (\w+) as \2$", re.M)
 MODULES = {name: module for module, name in _LINE.findall(Path(__file__).with_suffix(".pyi").read_text())}
-__all__ = [*MODULES]  # noqa: PLE0605
+__all__ = [*MODULES]
 
 
 def __getattr__(name: str) -> object:

@@ -32,7 +32,7 @@ of facts per paper, and a test checks it. For each data set, a table per family 
 the paper and in its released code, with the section, table or file of each value, and the reason for each difference
 and for each value that no source gives ("presumed"). Each table's rows follow; the last column has all other settings
 in which rows differ. Views are temporal clips x spatial crops; short sides are in pixels.
-`fit --config TABLE --config SCALE --row ROW --print_config` prints all settings of a row. No row has been trained at
+`fit --config TABLE --config SCALE --row ROW --print-config` prints all settings of a row. No row has been trained at
 these scales.
 """
 NOT_GIVEN = "not given"

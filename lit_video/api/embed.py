@@ -80,9 +80,12 @@ def embed(
 ) -> EmbeddedVideos:
     """Project the features of videos to the plane by t-SNE, so that neighbours stay close.
 
+    The features are the input of the classifier's last layer; a video's class is the name of its folder. Videos that
+    the model was trained on are hollow.
+
     Args:
-        ckpt: see :func:`lit_video.load`.
-        videos: files, and folders (all videos below them); a video's class is the name of its folder.
+        ckpt: a run's folder or checkpoint, or a loaded model, see :func:`lit_video.load`.
+        videos: files, and folders (all videos below them).
         evaluation: views, batches and device; ``None`` for the defaults.
 
     Raises:

@@ -11,59 +11,58 @@ from typing import Any, NamedTuple
 import lit_video
 
 NO_DEFAULT: Any = object()
+SECTIONS_OF_DOCSTRINGS = re.compile(r"\n\n(?:Args|Attributes|Returns|Raises):\n")
 
 
 class Argument(NamedTuple):
-    """Argument of a function, or a field of a class."""
+    """Argument of a function, or field of a class."""
 
-    name: str
-    kind: str  # its type as in the file, without None, with the file's own names replaced: Literal['cpu', 'cuda']
+    kind: str  # its type as in the file, without None, a name of the file replaced: Literal['cpu', 'cuda']
+    may_be_none: bool
     default: Any  # NO_DEFAULT if a call must give it
+    by_name: bool  # whether a call gives it by its name alone
     text: str  # its words in the docstring
-    is_keyword: bool  # whether a call can give it by its name alone
-    may_be_none: bool = False
 
 
 class Signature(NamedTuple):
-    """Arguments and docstring of a function, or fields and docstring of a class."""
+    """Arguments and docstring of a function or a class."""
 
-    summary: str  # first sentence of the docstring
     text: str  # docstring without its sections
     arguments: dict[str, Argument]
 
 
 @cache
 def signature(name: str) -> Signature:
-    """Return the signature of a function or a dataclass of ``lit_video.__all__``."""
+    """Return the signature of a function or a dataclass of the API, by its name in ``lit_video``."""
     place = find_spec(f"lit_video.{lit_video.MODULES[name]}")
     assert place and place.origin
-    tree = ast.parse(Path(place.origin).read_text(encoding="utf-8"))
-    (node,) = [part for part in tree.body if isinstance(part, ast.FunctionDef | ast.ClassDef) and part.name == name]
-
-    text = ast.get_docstring(node) or ""
-    explained = _explained(text)
+    parts = ast.parse(Path(place.origin).read_text(encoding="utf-8")).body
+    (node,) = [part for part in parts if isinstance(part, ast.FunctionDef | ast.ClassDef) and part.name == name]
     aliases = {
-        part.targets[0].id: ast.unparse(part.value)
-        for part in tree.body
+        part.targets[0].id: part.value
+        for part in parts
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
     }
+
+    text = ast.get_docstring(node) or ""
+    words = _explained(text)
     arguments = {}
-    for argument, annotation, default, is_keyword in _fields(node) if isinstance(node, ast.ClassDef) else _taken(node):
-        kind = _words_of(annotation).removesuffix(" | None")
+    for argument, annotation, default, by_name in _fields(node) if isinstance(node, ast.ClassDef) else _taken(node):
+        quoted = isinstance(annotation, ast.Constant)
+        whole = str(annotation.value) if quoted else ast.unparse(annotation)
+        kind = whole.removesuffix(" | None")
         arguments[argument] = Argument(
-            argument,
-            aliases.get(kind, kind),
-            NO_DEFAULT if default is None else ast.literal_eval(default),
-            explained.get(argument, ""),
-            is_keyword,
-            may_be_none=kind != _words_of(annotation),
+            kind=ast.unparse(aliases[kind]) if kind in aliases else kind,
+            may_be_none=kind != whole,
+            default=NO_DEFAULT if default is None else ast.literal_eval(default),
+            by_name=by_name,
+            text=words.get(argument, ""),
         )
-    described = re.split(r"\n\n(?:Args|Attributes|Returns|Raises):\n", text)[0]
-    return Signature(text.partition("\n")[0], described, arguments)
+    return Signature(SECTIONS_OF_DOCSTRINGS.split(text)[0], arguments)
 
 
-# name, type, default and whether it is given by name alone
-Taken = tuple[str, ast.expr | None, ast.expr | None, bool]
+# name, type, default, and whether it is given by its name alone
+Taken = tuple[str, Any, ast.expr | None, bool]
 
 
 def _taken(node: ast.FunctionDef) -> Iterator[Taken]:
@@ -83,16 +82,18 @@ def _fields(node: ast.ClassDef) -> Iterator[Taken]:
             yield part.target.id, part.annotation, part.value, True
 
 
-def _words_of(annotation: ast.expr | None) -> str:
-    """Return an annotation as text, also a quoted one."""
-    if annotation is None:
-        return ""
-    quoted = isinstance(annotation, ast.Constant)
-    return str(annotation.value) if quoted else ast.unparse(annotation)
-
-
 def _explained(text: str) -> dict[str, str]:
-    """Return what a docstring says of each argument, a line for each."""
+    """Return what a docstring says of each argument, in a line each."""
     block = re.search(r"^(?:Args|Attributes):\n((?: {4}.*(?:\n|$))+)", text, re.M)
     parts = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", block[1] if block else "", re.M)
     return {name: " ".join(words.split()) for name, words in parts}
+
+
+def plain(text: str) -> str:
+    """Return the words of a docstring without its marks."""
+    return re.sub(r":\w+:`~?([^`]+)`|``", lambda mark: mark[1] or "", text)
+
+
+def flag_help(text: str) -> str:
+    """Return the words of an argument as the help of a flag has them: what ``None`` stands for is the default."""
+    return re.sub(r"(?:^|[;,] )None(?: for|:) (.+)$", r" (default: \1)", plain(text).removesuffix(".")).strip()

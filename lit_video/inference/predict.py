@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +33,7 @@ from lit_video.network.aggregation import last_linear
 from lit_video.network.streaming import CANNOT, Stream
 from lit_video.network.transformer import VideoTransformer
 from lit_video.settings.effects import data_names, of_group, picked
+from lit_video.utils.arguments import Count, Positive, Whole, refuse_wrong_values
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import writing
@@ -53,28 +53,30 @@ from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_cl
 class Evaluation:
     """How to evaluate a model on videos.
 
+    Attributes:
+        clips: clips of a video; ``None`` for the number in the run's own test.
+        crops: crops of each clip; ``None`` for the number in the run's own test.
+        batch: clips at a time.
+        workers: processes that decode; 0 decodes in the main process.
+        device: device to compute on; ``None`` for a GPU if there is one.
+        progress: show a progress bar in a terminal.
+        fps: frame rate of folders of pictures, which then count as videos.
+
     Raises:
         UserError: a number is too small, or there is no such device.
     """
 
-    clips: int | None = None  # temporal views of a video; None for the number in the run's own test
-    crops: int | None = None  # spatial views of each clip; None for the number in the run's own test
-    batch: int = 8  # clips per batch
-    workers: int = 2  # decoding processes; 0 decodes in the main process
-    device: Literal["cpu", "cuda"] | None = None  # default: a GPU if available
-    progress: bool = False  # show a progress bar in a terminal
-    fps: float | None = None  # frame rate of folders of pictures; if given, such folders count as videos
+    clips: Count | None = None
+    crops: Count | None = None
+    batch: Count = 8
+    workers: Whole = 2
+    device: Literal["cpu", "cuda"] | None = None
+    progress: bool = False
+    fps: Positive | None = None
 
     def __post_init__(self) -> None:
         """Check every value."""
-        for name, least in {"clips": 1, "crops": 1, "batch": 1, "workers": 0}.items():
-            number = getattr(self, name)
-            if number is not None and number < least:
-                raise OptionError(name, f"is {number}, expected a whole number from {least}")
-        if self.fps is not None and not 0 < self.fps < inf:
-            raise OptionError("fps", f"is {self.fps:g}, expected more than 0")
-        if self.device not in (None, "cpu", "cuda"):
-            raise OptionError("device", f"is {self.device}, expected cpu or cuda")
+        refuse_wrong_values(type(self), vars(self))
 
 
 # a video's logits (classes,), its features (width,), and the reason if it is unreadable, else an empty text;
@@ -318,25 +320,25 @@ def _numbered(noun: str, count: int) -> list[str]:
 def predict(
     ckpt: str | Path | TrainedModel,
     videos: Paths,
-    top: int = 5,
+    top: Count = 5,
     *,
     evaluation: Evaluation | None = None,
 ) -> VideoPredictions:
-    """Classify videos.
+    """Predict names and probabilities for videos.
+
+    Only the checkpoint of a run is needed: it holds the class names and the settings of clips.
 
     Args:
-        ckpt: see :func:`load`: a loaded model, a run's folder, ``hub:NAME``.
+        ckpt: a run's folder or checkpoint, or a loaded model, see :func:`load`.
         videos: files, and folders (all videos below them).
-        top: number of classes to return for each video.
+        top: number of classes to name for each video.
         evaluation: views, batches and device; ``None`` for the defaults.
 
     Raises:
         UserError: an argument or the checkpoint is wrong, or there is no video. Unreadable videos raise
             no error: see ``VideoPredictions.broken``.
     """
-    if top < 1:
-        raise OptionError("top", f"is {top}, expected a whole number from 1")
-
+    refuse_wrong_values(predict, locals())
     evaluation = evaluation or Evaluation()
     records = find_videos(videos, evaluation.fps)
     trained = load(ckpt)

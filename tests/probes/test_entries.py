@@ -91,7 +91,7 @@ def colours(clips):
 @pytest.mark.parametrize("name", ["colours", "small"])
 def test_the_command_probes_a_function_or_module_of_a_file(name, here, capsys):
     (here / "features_of_mine.py").write_text(FILE)
-    clip = ["--num_frames", "8", "--image_size", "32", "--mean", "0.5", "--std", "0.25"]
+    clip = ["--num-frames", "8", "--image-size", "32", "--mean", "0.5", "--std", "0.25"]
     try:
         assert main(["probe", f"features_of_mine.py:{name}", "--pairs", "4", "-o", "out", *clip]) == 0
         assert "as given" in capsys.readouterr().out and (here / "out/skills.csv").is_file()
