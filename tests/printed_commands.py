@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from lit_video.commands.arguments import CONFIG, KINDS, SPELLED
+from lit_video.commands.arguments import CONFIG, FLAG_TYPES, SPELLED
 from lit_video.commands.parser import parse
 from lit_video.errors import UserError
 from lit_video.utils.yaml_files import find_config
@@ -159,7 +159,7 @@ def _of_lit_video(command: str) -> str:
     words = shlex.split(re.sub(r"\|[\w|]+", "", plain))  # the first of A|B|C
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SPELLED["ckpt"], "type", Path)
-        for files in (CONFIG, KINDS["Files"]):
+        for files in (CONFIG, FLAG_TYPES["Files"]):
             patch.setitem(files, "type", _config)
         try:
             wrong = [each for each in parse(words).settings if not (SETTING.match(each) or each in OTHER_SETTINGS)]

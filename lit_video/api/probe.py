@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lit_video.tables.statistics import Interval
 
 Side = int | Sequence[int]  # a side, or height and width
-Shares = float | Sequence[float]  # of pixels from 0 to 1, one or of red, green and blue
+Shares = float | Sequence[float]  # one, or for red, green and blue
 Pairs = Annotated[int, Range(4)]  # two pairs of each skill train the probe, two test it
 HEADER = ["skill", "kind", "recognised", "direction", "seen", "one frame", "two frames", "pixels", "sum (bound)"]
 

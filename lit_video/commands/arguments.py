@@ -83,7 +83,7 @@ def scheme_file(text: str) -> str:
 
 
 # how argparse reads an argument of a type, as a function's signature spells it
-KINDS: dict[str, dict[str, Any]] = {
+FLAG_TYPES: dict[str, dict[str, Any]] = {
     "File": dict(type=user_path, metavar="PATH"),
     "File | Sequence[File]": dict(type=user_path, nargs="*", metavar="PATH"),
     "Files": dict(type=find_config, nargs="*", metavar="TABLE"),
@@ -130,11 +130,11 @@ def derive(parser: Parser, function: str, *, without: Sequence[str] = (), **spel
         if names:
             settings["dest"] = name
         if argument.default is not NO_DEFAULT:
-            settings["default"] = (
-                list(argument.default or ()) if settings.get("action") == "append" else argument.default
-            )
+            # argparse appends to a list
+            is_list = settings.get("action") == "append" and argument.default is not None
+            settings["default"] = list(argument.default) if is_list else argument.default
         elif names:
-            settings["required"] = settings.get("action") != "append"
+            settings["required"] = True
         parser.add_argument(*(names or (name,)), **settings)
 
 
@@ -150,10 +150,10 @@ def _of_kind(argument: Argument) -> dict[str, Any]:
     if argument.kind.startswith("Literal["):
         return dict(choices=literal_eval(argument.kind.removeprefix("Literal")), help=text)
     # other kinds are texts for a command: a name, where Python takes an object
-    return KINDS.get(argument.kind.partition("(")[0], {}) | dict(help=text)
+    return FLAG_TYPES.get(argument.kind.partition("(")[0], {}) | dict(help=text)
 
 
-def asked(arguments: Namespace, function: str) -> dict[str, Any]:
+def call_arguments(arguments: Namespace, function: str) -> dict[str, Any]:
     """Return the arguments of a function of the API that a command line gives."""
     values = {name: getattr(arguments, name) for name in signature(function).arguments if name in arguments}
     if "settings" in values:
@@ -174,7 +174,7 @@ def add_own_code(parser: Parser) -> None:
     parser.add_argument("--scheme", type=scheme_file, metavar="FILE.py", help=text)
 
 
-VIDEOS = dict(
+VIDEO_PATHS = dict(
     type=existing("no such file or folder"),
     nargs="+",
     metavar="VIDEO|FOLDER|TABLE",

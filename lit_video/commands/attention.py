@@ -4,7 +4,7 @@ import sys
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import add_own_code, asked, derive, existing, new_file
+from lit_video.commands.arguments import add_own_code, call_arguments, derive, existing, new_file
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.text import printable
@@ -23,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Write the picture."""
-    maps = lit_video.attention_maps(**asked(arguments, FUNCTION))
+    maps = lit_video.attention_maps(**call_arguments(arguments, FUNCTION))
     path = maps.write(arguments.output)
     print(printable("; ".join([f"wrote {path}", *maps.lines])), file=sys.stderr)
     return DONE

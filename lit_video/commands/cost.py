@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import asked, derive
+from lit_video.commands.arguments import call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 
@@ -19,6 +19,6 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the counts."""
-    costs = lit_video.cost(**asked(arguments, FUNCTION))
+    costs = lit_video.cost(**call_arguments(arguments, FUNCTION))
     print(costs.json if arguments.json else costs)
     return DONE

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import asked, derive
+from lit_video.commands.arguments import call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 
@@ -18,5 +18,5 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the addresses, or the panels."""
-    print(lit_video.dashboard(**asked(arguments, FUNCTION)), flush=True)
+    print(lit_video.dashboard(**call_arguments(arguments, FUNCTION)), flush=True)
     return DONE

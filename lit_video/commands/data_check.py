@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import asked, derive
+from lit_video.commands.arguments import call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE, FAILED
 
@@ -22,6 +22,6 @@ def run(arguments: Namespace) -> int:
 
     Exit status 1: something is missing or broken, or equal videos are in two splits or classes.
     """
-    checked = lit_video.check(**asked(arguments, FUNCTION))
+    checked = lit_video.check(**call_arguments(arguments, FUNCTION))
     print(checked)
     return DONE if checked.ok else FAILED

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import asked, derive
+from lit_video.commands.arguments import call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE, FAILED
 
@@ -21,6 +21,6 @@ def run(arguments: Namespace) -> int:
 
     Videos that cannot be read are listed, and the exit status is 1.
     """
-    prepared = lit_video.prepare(**asked(arguments, FUNCTION))
+    prepared = lit_video.prepare(**call_arguments(arguments, FUNCTION))
     print(prepared)
     return FAILED if prepared.broken else DONE

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import asked, derive
+from lit_video.commands.arguments import call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE, FAILED
 
@@ -21,6 +21,6 @@ def run(arguments: Namespace) -> int:
 
     Exit status 1: there is a problem.
     """
-    diagnosis = lit_video.doctor(**asked(arguments, FUNCTION))
+    diagnosis = lit_video.doctor(**call_arguments(arguments, FUNCTION))
     print(diagnosis)
     return FAILED if diagnosis.problems else DONE

@@ -5,7 +5,7 @@ from argparse import Namespace
 
 import lit_video
 from lit_video.api.embed import ENDINGS
-from lit_video.commands.arguments import VIDEOS, add_own_code, asked, derive, new_file
+from lit_video.commands.arguments import VIDEO_PATHS, add_own_code, call_arguments, derive, new_file
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
@@ -16,7 +16,7 @@ FUNCTION = "embed"
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("videos --ckpt RUN -o features.png")
-    derive(parser, FUNCTION, without=["evaluation"], videos=VIDEOS)
+    derive(parser, FUNCTION, without=["evaluation"], videos=VIDEO_PATHS)
     add_own_code(parser)
     derive(parser, "Evaluation", without=["progress"])
     text = f"picture to write, {', '.join(ENDINGS)} (default: embed.png)"
@@ -28,8 +28,8 @@ def run(arguments: Namespace) -> int:
 
     Exit status 1: a video could not be read.
     """
-    evaluation = lit_video.Evaluation(**asked(arguments, "Evaluation"), progress=True)
-    embedding = lit_video.embed(**asked(arguments, FUNCTION), evaluation=evaluation)
+    evaluation = lit_video.Evaluation(**call_arguments(arguments, "Evaluation"), progress=True)
+    embedding = lit_video.embed(**call_arguments(arguments, FUNCTION), evaluation=evaluation)
     path = embedding.write(arguments.output)
     for video, reason in embedding.broken.items():
         print(printable(f"{video}: {reason}"), file=sys.stderr)

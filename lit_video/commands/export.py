@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import add_own_code, asked, derive
+from lit_video.commands.arguments import add_own_code, call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 
@@ -19,5 +19,5 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print what was written."""
-    print(lit_video.export(**asked(arguments, FUNCTION)))
+    print(lit_video.export(**call_arguments(arguments, FUNCTION)))
     return DONE

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import asked, derive
+from lit_video.commands.arguments import call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.errors import RunFailed
 from lit_video.utils.processes import end_with_starter
@@ -27,7 +27,7 @@ def run(arguments: Namespace) -> int:
 
     end_with_starter()
     try:
-        fitted = lit_video.fit(**asked(arguments, FUNCTION))
+        fitted = lit_video.fit(**call_arguments(arguments, FUNCTION))
     except RunFailed as error:
         if error.fitted and not arguments.quiet:
             print(error.fitted)
@@ -41,7 +41,7 @@ def _print_settings(arguments: Namespace) -> int:
     """Print the settings of every row and seed, each as a YAML document."""
     import yaml  # here, because no other part of this command needs it
 
-    for name, settings in lit_video.row_settings(**asked(arguments, "row_settings")).items():
+    for name, settings in lit_video.row_settings(**call_arguments(arguments, "row_settings")).items():
         print(f"--- # {name}")
         print(yaml.safe_dump(settings, sort_keys=False), end="")
     return DONE

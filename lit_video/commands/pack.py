@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import asked, derive
+from lit_video.commands.arguments import call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 
@@ -18,5 +18,5 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the files that were written."""
-    print(lit_video.pack(**asked(arguments, FUNCTION)))
+    print(lit_video.pack(**call_arguments(arguments, FUNCTION)))
     return DONE

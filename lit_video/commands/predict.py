@@ -4,7 +4,7 @@ import sys
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import VIDEOS, add_own_code, asked, derive, new_file
+from lit_video.commands.arguments import VIDEO_PATHS, add_own_code, call_arguments, derive, new_file
 from lit_video.commands.parser import Parser
 from lit_video.runs.chosen_checkpoint import record_beside
 from lit_video.runs.mistakes import MISTAKES
@@ -18,7 +18,7 @@ MOST_LISTED = 20  # videos; of more a summary is printed
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN VIDEO --features features.npz")
-    derive(parser, FUNCTION, without=["evaluation"], videos=VIDEOS, top=dict(names=("--top",)))
+    derive(parser, FUNCTION, without=["evaluation"], videos=VIDEO_PATHS, top=dict(names=("--top",)))
     add_own_code(parser)
     derive(parser, "Evaluation", without=["progress"])
     text = "write the classes of each video, .csv"
@@ -30,11 +30,11 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     """Print the classes of each video.
 
-    Of more than 20 videos a summary by class is printed, and -o writes the classes of each. A video that cannot be read
-    is listed with the reason, the others are predicted, and the exit status is 1.
+    With more than 20 videos a summary by class is printed, and -o writes the classes of each. A video that cannot be
+    read is listed with the reason, the others are predicted, and the exit status is 1.
     """
-    evaluation = lit_video.Evaluation(**asked(arguments, "Evaluation"), progress=True)
-    predictions = lit_video.predict(**asked(arguments, FUNCTION), evaluation=evaluation)
+    evaluation = lit_video.Evaluation(**call_arguments(arguments, "Evaluation"), progress=True)
+    predictions = lit_video.predict(**call_arguments(arguments, FUNCTION), evaluation=evaluation)
     if arguments.output:
         predictions.write(arguments.output)
     if arguments.features:

@@ -4,7 +4,7 @@ import sys
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import asked, derive
+from lit_video.commands.arguments import call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 
@@ -22,7 +22,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the accuracies."""
-    probed = lit_video.probe(**asked(arguments, FUNCTION))
+    probed = lit_video.probe(**call_arguments(arguments, FUNCTION))
     print(probed, flush=True)
     print(f"wrote {probed.picture}", file=sys.stderr)
     return DONE

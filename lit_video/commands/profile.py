@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import asked, derive
+from lit_video.commands.arguments import call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE, FAILED
 
@@ -27,7 +27,7 @@ def run(arguments: Namespace) -> int:
 
     Exit status 1: the scheme breaks its contract.
     """
-    profile = lit_video.profile(**asked(arguments, FUNCTION))
+    profile = lit_video.profile(**call_arguments(arguments, FUNCTION))
     if profile.compared:
         print(profile.compared, flush=True)
     return DONE if profile.ok else FAILED

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import asked, derive
+from lit_video.commands.arguments import call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE, FAILED
 
@@ -21,5 +21,5 @@ def run(arguments: Namespace) -> int:
 
     Exit status 1: a folder or a run could not be read.
     """
-    report = lit_video.report(**asked(arguments, FUNCTION))
+    report = lit_video.report(**call_arguments(arguments, FUNCTION))
     return FAILED if report.left_out else DONE

@@ -24,7 +24,7 @@ class Argument(NamedTuple):
     text: str  # its words in the docstring
 
 
-class Signature(NamedTuple):
+class ReadSignature(NamedTuple):
     """Arguments and docstring of a function or a class."""
 
     text: str  # docstring without its sections
@@ -32,7 +32,7 @@ class Signature(NamedTuple):
 
 
 @cache
-def signature(name: str) -> Signature:
+def signature(name: str) -> ReadSignature:
     """Return the signature of a function or a dataclass of the API, by its name in ``lit_video``."""
     place = find_spec(f"lit_video.{lit_video.MODULES[name]}")
     assert place and place.origin
@@ -58,7 +58,7 @@ def signature(name: str) -> Signature:
             by_name=by_name,
             text=words.get(argument, ""),
         )
-    return Signature(SECTIONS_OF_DOCSTRINGS.split(text)[0], arguments)
+    return ReadSignature(SECTIONS_OF_DOCSTRINGS.split(text)[0], arguments)
 
 
 # name, type, default, and whether it is given by its name alone
@@ -67,11 +67,11 @@ Taken = tuple[str, Any, ast.expr | None, bool]
 
 def _taken(node: ast.FunctionDef) -> Iterator[Taken]:
     """Yield the arguments of a function."""
-    given = node.args
-    without = [None] * (len(given.args) - len(given.defaults))
-    for argument, default in zip(given.args, [*without, *given.defaults], strict=True):
+    by_place = node.args.args
+    without = [None] * (len(by_place) - len(node.args.defaults))
+    for argument, default in zip(by_place, [*without, *node.args.defaults], strict=True):
         yield argument.arg, argument.annotation, default, False
-    for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+    for argument, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
         yield argument.arg, argument.annotation, default, True
 
 

@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
 import lit_video
-from lit_video.commands.arguments import KINDS, asked, derive
+from lit_video.commands.arguments import FLAG_TYPES, call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.stop_signals import DONE
@@ -28,14 +28,12 @@ def add_arguments(parser: Parser) -> None:
     text = "start nothing; show the runs or, for Slurm, the command and script of each array"
     parser.add_argument("--dry-run", action="store_true", help=text)
     slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
-    slurm.add_argument("--nodes", **KINDS["Count"])
+    slurm.add_argument("--nodes", **FLAG_TYPES["Count"])
     slurm.add_argument("--cpus", metavar="N", help="cores of a process")
     for name in SAME_NAMES:
         slurm.add_argument(f"--{name}")
-    text = "more options"
-    slurm.add_argument(
-        "--slurm", dest="options", action="append", type=_option, default=[], metavar="KEY=VALUE", help=text
-    )
+    more = dict(action="append", type=_option, default=[], metavar="KEY=VALUE", help="more options")
+    slurm.add_argument("--slurm", dest="options", **more)
 
 
 def run(arguments: Namespace) -> int:
@@ -43,10 +41,10 @@ def run(arguments: Namespace) -> int:
     slurm = _resources(arguments)
     if arguments.status or arguments.dry_run:
         submitted = None if arguments.status else slurm
-        print(lit_video.progress(**asked(arguments, "progress"), slurm=submitted), flush=True)
+        print(lit_video.progress(**call_arguments(arguments, "progress"), slurm=submitted), flush=True)
         return DONE
 
-    lit_video.sweep(**asked(arguments, FUNCTION), slurm=slurm)
+    lit_video.sweep(**call_arguments(arguments, FUNCTION), slurm=slurm)
     return DONE
 
 

@@ -4,7 +4,7 @@ import sys
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import asked, derive, new_file
+from lit_video.commands.arguments import call_arguments, derive, new_file
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 
@@ -23,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the table."""
-    table = lit_video.table(**asked(arguments, FUNCTION))
+    table = lit_video.table(**call_arguments(arguments, FUNCTION))
     print(table.text(arguments.format, arguments.pairs))
     if arguments.plot:
         print(f"wrote {table.plot(arguments.plot)}", file=sys.stderr)

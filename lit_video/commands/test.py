@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import accept_settings, add_own_code, asked, derive
+from lit_video.commands.arguments import accept_settings, add_own_code, call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.utils.processes import first_process
 from lit_video.utils.stop_signals import DONE
@@ -25,10 +25,11 @@ def run(arguments: Namespace) -> int:
     if arguments.print_config:
         import yaml  # here, because no other part of this command needs it
 
-        print(yaml.safe_dump(lit_video.test_settings(**asked(arguments, "test_settings")), sort_keys=False), end="")
+        settings = lit_video.test_settings(**call_arguments(arguments, "test_settings"))
+        print(yaml.safe_dump(settings, sort_keys=False), end="")
         return DONE
 
-    measured = lit_video.test(**asked(arguments, FUNCTION))
+    measured = lit_video.test(**call_arguments(arguments, FUNCTION))
     if first_process():
         print(measured)
     return DONE

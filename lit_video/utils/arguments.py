@@ -73,9 +73,9 @@ def check_fields(instance: object) -> None:
 
 
 def refuse_wrong_values(annotated: Any, values: Mapping[str, Any]) -> None:
-    """Check a function's arguments, the ``locals()`` of its first line, or a class's fields, if they are numbers or words.
+    """Check ranges and choices of a function's arguments, the ``locals()`` of its first line, or of a class's fields.
 
-    Types that only a type checker knows, and paths and rows, which have checks of their own, are left out.
+    Other types are not checked, as some are known to type checkers alone.
 
     Raises:
         OptionError: an argument has no value that its type offers.
