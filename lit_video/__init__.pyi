@@ -29,7 +29,7 @@ from lit_video.errors import RunStopped as RunStopped
 from lit_video.errors import UserError as UserError
 from lit_video.inference.attention_maps import AttentionMaps as AttentionMaps
 from lit_video.inference.attention_maps import attention_maps as attention_maps
-from lit_video.inference.predict import Evaluation as Evaluation
+from lit_video.inference.evaluation import Evaluation as Evaluation
 from lit_video.inference.predict import TrainedModel as TrainedModel
 from lit_video.inference.predict import VideoPredictions as VideoPredictions
 from lit_video.inference.predict import from_pretrained as from_pretrained

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from lit_video.inference.predict import Evaluation, TrainedModel, VideoPredictions
+    from lit_video.inference.evaluation import Evaluation
+    from lit_video.inference.predict import TrainedModel, VideoPredictions
 
 ENDINGS = (".png", ".svg", ".pdf")
 

@@ -10,7 +10,6 @@ from typing import Any, get_args
 from lit_video.api.arguments import existing_path, refuse_unwritable
 from lit_video.commands.parser import Parser
 from lit_video.commands.signatures import NO_DEFAULT, Argument, flag_help, signature
-from lit_video.runs.chosen_checkpoint import find_checkpoint
 from lit_video.settings.effects import RUN_KEYS
 from lit_video.settings.flags import read_flags
 from lit_video.utils.arguments import Count, Positive, Whole, fits, words_for
@@ -72,6 +71,13 @@ def whole_numbers(text: str) -> list[int]:
     return list(dict.fromkeys(map(int, text.split(","))))
 
 
+def checkpoint(text: str) -> Path:
+    """Return the checkpoint of a run that is named by its folder or file."""
+    from lit_video.runs.chosen_checkpoint import find_checkpoint  # here, because a command's help needs none of it
+
+    return find_checkpoint(text)
+
+
 def scheme_file(text: str) -> str:
     """Import the classes of a run from a file; return the file's name."""
     from lit_video.schemes.loading import import_code
@@ -100,7 +106,7 @@ FLAG_TYPES: dict[str, dict[str, Any]] = {
 # arguments that are spelled otherwise in every command that has them
 CONFIG = dict(names=("--config", "-c"), type=find_config, action="append", nargs=None, metavar="FILE")
 SPELLED: dict[str, dict[str, Any]] = {
-    "ckpt": dict(names=("--ckpt",), type=find_checkpoint, metavar="RUN", help="a run's folder or checkpoint"),
+    "ckpt": dict(names=("--ckpt",), type=checkpoint, metavar="RUN", help="a run's folder or checkpoint"),
     "configs": CONFIG,
     "overlays": CONFIG,
     "rows": dict(names=("--row",), help="some rows only, by names or numbers from 0, with commas (default: all)"),

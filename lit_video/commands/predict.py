@@ -6,8 +6,6 @@ from argparse import Namespace
 import lit_video
 from lit_video.commands.arguments import VIDEO_PATHS, add_own_code, call_arguments, derive, new_file
 from lit_video.commands.parser import Parser
-from lit_video.runs.chosen_checkpoint import record_beside
-from lit_video.runs.mistakes import MISTAKES
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
 
@@ -47,6 +45,9 @@ def run(arguments: Namespace) -> int:
     if many and not arguments.output:
         lines.append(f"{len(predictions.ranked)} videos: -o FILE.csv writes the classes of each")
     if predictions.trained_on:
+        from lit_video.runs.chosen_checkpoint import record_beside  # here, because the command's help needs none of it
+        from lit_video.runs.mistakes import MISTAKES
+
         lines.append(f"{predictions.trained_on}: right answers there say nothing about new videos")
         tested = record_beside(arguments.ckpt).with_name(MISTAKES)
         if tested.is_file():

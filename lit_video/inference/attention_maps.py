@@ -14,7 +14,8 @@ from torch import Tensor
 
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.attention_picture import attention_picture, range_line
-from lit_video.inference.predict import Evaluation, TrainedModel, load, video_list
+from lit_video.inference.evaluation import Evaluation
+from lit_video.inference.predict import TrainedModel, load, video_list
 from lit_video.inference.ranking import ranked_videos
 from lit_video.inference.rollout import Rollout, rollout, tubelet_frames
 from lit_video.inference.videos import find_videos

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from lit_video.datamodules.folder import VideoList
 from lit_video.datamodules.long_videos import EPIC_CLASSES
 from lit_video.errors import OptionError, UserError, one_line
 from lit_video.inference.checkpoints import build_model, read_checkpoint
+from lit_video.inference.evaluation import Evaluation
 from lit_video.inference.ranking import (
     ClassNames,
     RankedVideo,
@@ -33,7 +34,7 @@ from lit_video.network.aggregation import last_linear
 from lit_video.network.streaming import CANNOT, Stream
 from lit_video.network.transformer import VideoTransformer
 from lit_video.settings.effects import data_names, of_group, picked
-from lit_video.utils.arguments import Count, Positive, Whole, refuse_wrong_values
+from lit_video.utils.arguments import Count, refuse_wrong_values
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import writing
@@ -47,37 +48,6 @@ from lit_video.video.trained_on import joined, overlap_in_words, seen
 from lit_video.weights.hub import find, find_start, published_name, weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, StoredWeights, read_weights
 from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """How to evaluate a model on videos.
-
-    Attributes:
-        clips: clips of a video; ``None`` for the number in the run's own test.
-        crops: crops of each clip; ``None`` for the number in the run's own test.
-        batch: clips at a time.
-        workers: processes that decode; 0 decodes in the main process.
-        device: device to compute on; ``None`` for a GPU if there is one.
-        progress: show a progress bar in a terminal.
-        fps: frame rate of folders of pictures, which then count as videos.
-
-    Raises:
-        UserError: a number is too small, or there is no such device.
-    """
-
-    clips: Count | None = None
-    crops: Count | None = None
-    batch: Count = 8
-    workers: Whole = 2
-    device: Literal["cpu", "cuda"] | None = None
-    progress: bool = False
-    fps: Positive | None = None
-
-    def __post_init__(self) -> None:
-        """Check every value."""
-        refuse_wrong_values(type(self), vars(self))
-
 
 # a video's logits (classes,), its features (width,), and the reason if it is unreadable, else an empty text;
 # features of width 0 if the model has no linear head
