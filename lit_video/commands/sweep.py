@@ -32,8 +32,9 @@ def add_arguments(parser: Parser) -> None:
     slurm.add_argument("--cpus", metavar="N", help="cores of a process")
     for name in SAME_NAMES:
         slurm.add_argument(f"--{name}")
-    more = dict(action="append", type=_option, default=[], metavar="KEY=VALUE", help="more options")
-    slurm.add_argument("--slurm", dest="options", **more)
+    slurm.add_argument(
+        "--slurm", dest="options", action="append", type=_option, default=[], metavar="KEY=VALUE", help="more options"
+    )
 
 
 def run(arguments: Namespace) -> int:
