@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,9 +33,7 @@ class ReadSignature(NamedTuple):
 @cache
 def signature(name: str) -> ReadSignature:
     """Return the signature of a function or a dataclass of the API, by its name in ``lit_video``."""
-    place = find_spec(f"lit_video.{lit_video.MODULES[name]}")
-    assert place and place.origin
-    parts = ast.parse(Path(place.origin).read_text(encoding="utf-8")).body
+    parts = _parts_of(lit_video.MODULES[name])
     (node,) = [part for part in parts if isinstance(part, ast.FunctionDef | ast.ClassDef) and part.name == name]
     aliases = {
         part.targets[0].id: part.value
@@ -59,6 +56,13 @@ def signature(name: str) -> ReadSignature:
             text=words.get(argument, ""),
         )
     return ReadSignature(SECTIONS_OF_DOCSTRINGS.split(text)[0], arguments)
+
+
+@cache
+def _parts_of(module: str) -> list[ast.stmt]:
+    """Return the definitions and other statements of a module's file."""
+    file = Path(lit_video.__file__).parent / f"{module.replace('.', '/')}.py"
+    return ast.parse(file.read_text(encoding="utf-8")).body
 
 
 # name, type, default, and whether it is given by its name alone
