@@ -31,8 +31,8 @@ def ways(start: Path) -> dict[str, list[str]]:
     """Return the flags of ``finetune`` by way."""
     weights = ["--weights", str(start)]
     return {
-        "frozen, probe": [*weights, "--frozen", "yes"],
-        "fine-tuned": [*weights, "--frozen", "no"],
+        "frozen, probe": [*weights, "--frozen"],
+        "fine-tuned": [*weights, "--no-frozen"],
         "from scratch": ["--weights", "none"],
     }
 

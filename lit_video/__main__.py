@@ -32,8 +32,8 @@ def _reported(words: Sequence[str]) -> int:
     except RunStopped as stop:
         return stop.status
     except UserError as error:
-        flag = "--" if isinstance(error, OptionError) else ""
-        print(f"error: {flag}{printable(str(error))}", file=sys.stderr)
+        message = error.of_flags if isinstance(error, OptionError) else str(error)
+        print(f"error: {printable(message)}", file=sys.stderr)
         return FAILED if isinstance(error, RunFailed) else MISTAKE
     except ModuleNotFoundError as error:
         if (error.name or "lit_video").partition(".")[0] == "lit_video":  # a fault of the package

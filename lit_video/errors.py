@@ -22,6 +22,13 @@ class OptionError(UserError):
     def __str__(self) -> str:
         return "{}: {}".format(*self.args)
 
+    @property
+    def of_flags(self) -> str:
+        """The message with the arguments as flags."""
+        options, reason = self.args
+        flags = [f"--{option}" if "." in option else f"--{option.replace('_', '-')}" for option in options.split(", ")]
+        return f"{', '.join(flags)}: {reason}"
+
 
 def one_line(error: BaseException) -> str:
     """Return an error's message in one line, or the name of its class."""

@@ -1,14 +1,14 @@
 """Parse command lines without running them."""
 
 from lit_video.api.arguments import request_for
-from lit_video.commands.arguments import asked_rows
+from lit_video.commands.arguments import call_arguments
 from lit_video.commands.parser import parse, tree
 
 
 def parse_request(flags):
     """Return what these flags ask of ``fit``: rows, seeds and folders."""
     arguments = parse(["fit", *flags])
-    return request_for(**asked_rows(arguments), reuse=arguments.reuse)
+    return request_for(**call_arguments(arguments, "row_settings"), reuse=arguments.reuse)
 
 
 def every_parser():

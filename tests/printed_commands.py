@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from lit_video.commands.arguments import SHARED
+from lit_video.commands.arguments import CONFIG, FLAG_TYPES, SPELLED
 from lit_video.commands.parser import parse
 from lit_video.errors import UserError
 from lit_video.utils.yaml_files import find_config
@@ -158,9 +158,9 @@ def _of_lit_video(command: str) -> str:
     plain = plain.replace("[", "").replace("]", "")  # optional parts are given
     words = shlex.split(re.sub(r"\|[\w|]+", "", plain))  # the first of A|B|C
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(SHARED["--ckpt"], "type", Path)
-        for name in ("--config", "tables"):
-            patch.setitem(SHARED[name], "type", _config)
+        patch.setitem(SPELLED["ckpt"], "type", Path)
+        for files in (CONFIG, FLAG_TYPES["Files"]):
+            patch.setitem(files, "type", _config)
         try:
             wrong = [each for each in parse(words).settings if not (SETTING.match(each) or each in OTHER_SETTINGS)]
         except UserError as error:

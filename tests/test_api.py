@@ -38,9 +38,10 @@ def ckpt(videos, data_root, tmp_path_factory):
 
 
 def test_every_name_is_there_and_typed_as_it_is_loaded():
-    (typed,) = [node for node in ast.parse(Path(lit_video.__file__).read_text()).body if isinstance(node, ast.If)]
-    assert {name.asname for one in typed.body for name in one.names} == {*lit_video.__all__}
-    for one in typed.body:
+    stub = ast.parse(Path(lit_video.__file__).with_suffix(".pyi").read_text())
+    typed = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    assert {name.asname for one in typed for name in one.names} == {*lit_video.__all__}
+    for one in typed:
         for name in one.names:
             assert getattr(lit_video, name.name) is getattr(import_module(one.module), name.name)
     with pytest.raises(AttributeError, match="no attribute 'predictions'"):
@@ -96,7 +97,7 @@ def test_mistakes_name_the_argument_and_commands_its_flag(ckpt, videos, tmp_path
         (lambda: lit_video.predict(ckpt, videos, top=0), "top: is 0, expected"),
         (lambda: lit_video.predict(ckpt, "none.mp4"), "none.mp4: no such file or folder"),
         (lambda: lit_video.predict(ckpt, []), "videos: there is none"),
-        (lambda: lit_video.Evaluation(workers=-1), "workers: is -1, expected a whole number from 0"),
+        (lambda: lit_video.Evaluation(workers=-1), "workers: is -1, expected a whole number of at least 0"),
         (lambda: lit_video.Evaluation(device="tpu"), "device: is tpu, expected cpu or cuda"),
     ):
         with pytest.raises(lit_video.UserError) as raised:

@@ -68,7 +68,7 @@ def reached(modules: set[str]) -> set[str]:
 
 def of_the_api() -> set[str]:
     """Return the modules of ``lit_video.__all__``."""
-    found = {lit_video._MODULES.get(name, name) for name in lit_video.__all__}
+    found = {lit_video.MODULES[name] or name for name in lit_video.__all__}
     return {f"lit_video.{name}" for name in found}
 
 

@@ -1,4 +1,4 @@
-"""Test that docs/settings.md has what ``--print_config`` prints, and that its facts speak of their data sets.
+"""Test that docs/settings.md has what ``--print-config`` prints, and that its facts speak of their data sets.
 
 Findings of the third audit (S, D) are taken back, and found.
 """

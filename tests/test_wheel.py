@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.wheel
 COMMANDS = {
-    "fit --config ablation_tw --config scale/embedded_wide --print_config": "class_path: lit_video.modules.XViT",
+    "fit --config ablation_tw --config scale/embedded_wide --print-config": "class_path: lit_video.modules.XViT",
     f"table --config ablation_tw --runs {ROOT / 'benchmarks/results'}": "t_w = 1",
     "cost --config ablation_tw": "t_w = 2",
     "weights": "timesformer-k400",

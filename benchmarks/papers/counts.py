@@ -20,7 +20,7 @@ PROGRAM = "python -m benchmarks.papers.counts"
 def main(words: Sequence[str] | None = None) -> int:
     """Print the counts and each finding; return 1 if there are findings."""
     parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__)
-    text = "compare every row of the page with fit --print_config, which takes minutes"
+    text = "compare every row of the page with fit --print-config, which takes minutes"
     parser.add_argument("--resolve", action="store_true", help=text)
     resolve = parser.parse_args(words).resolve
 
@@ -32,7 +32,7 @@ def main(words: Sequence[str] | None = None) -> int:
     silent += [str(pair) for recipe in RECIPES for pair in two_trainings(printed_rows(recipe))]
     print(f"S, differs in silence: {len(silent)}", *silent, sep="\n  ")
     if not resolve:
-        print("D, untrue: not counted; --resolve compares the page with fit --print_config")
+        print("D, untrue: not counted; --resolve compares the page with fit --print-config")
         return FAILED if silent else DONE
 
     shown = read_page()

@@ -1,4 +1,4 @@
-"""Settings that docs/settings.md shows, read again from its text, beside those that ``fit --print_config`` prints."""
+"""Settings that docs/settings.md shows, read again from its text, beside those that ``fit --print-config`` prints."""
 
 import io
 import re
@@ -47,21 +47,21 @@ def read_page(page: Path = PAGE) -> ShownSettings:
 
 @cache
 def printed_config(key: Key) -> list[dict[str, Any]]:
-    """Return the settings that ``fit --print_config`` prints of a table's rows."""
+    """Return the settings that ``fit --print-config`` prints of a table's rows."""
     from lit_video.__main__ import main  # here, because it loads torch
 
     scale, table, recipe = key
     files = [f"--config={EXPERIMENTS / f'{table}.yaml'}", f"--config={EXPERIMENTS / f'scale/{scale}.yaml'}"]
     output = io.StringIO()
     with redirect_stdout(output):
-        status = main(["fit", *files, f"--recipe={recipe}", "--print_config"])
+        status = main(["fit", *files, f"--recipe={recipe}", "--print-config"])
     if status:
-        raise ValueError(f"{key}: fit --print_config failed")
+        raise ValueError(f"{key}: fit --print-config failed")
     return list(yaml.load_all(output.getvalue(), yaml.CSafeLoader))
 
 
 def as_printed(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ``--print_config`` says of the settings that the page shows."""
+    """Return what ``--print-config`` says of the settings that the page shows."""
     from lit_video.video.recipes import RECIPES
 
     model, data, trainer = config["model"]["init_args"], config["data"]["init_args"], config["trainer"]
@@ -142,7 +142,7 @@ def as_shown(cells: Sequence[str], recipe: Mapping[str, str]) -> dict[str, Any]:
 
 
 def untrue(shown: ShownSettings, key: Key) -> Iterator[str]:
-    """Yield cells of a table's rows that are not what ``--print_config`` prints."""
+    """Yield cells of a table's rows that are not what ``--print-config`` prints."""
     scale, table, recipe = key
     section = read_yaml(EXPERIMENTS / f"{table}.yaml")["table"]
     names = read_yaml(EXPERIMENTS / "scale" / f"{scale}.yaml")["recipes"]

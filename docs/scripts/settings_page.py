@@ -40,7 +40,7 @@ for each difference and for each value that no source gives ("presumed"). A valu
 alone is not given. Where our code is unlike the paper, as its docstrings say, stands below the recipe `paper`. Each
 table's rows follow, with every recipe; the last column has all other settings that are not the recipe's. Views are
 temporal clips x spatial crops; short sides are in pixels.
-`fit --config TABLE --config SCALE --recipe RECIPE --row ROW --print_config` prints all settings of a row; tests compare
+`fit --config TABLE --config SCALE --recipe RECIPE --row ROW --print-config` prints all settings of a row; tests compare
 them with this page. No row has been trained at these scales.
 """
 NOT_GIVEN = "not given"

@@ -151,8 +151,11 @@ def api(module: str) -> str:
 
 
 def public(module: str) -> list[str]:
-    """Return a package's public names from its source: ``__all__``, else its imports."""
-    text = (ROOT / module.replace(".", "/") / "__init__.py").read_text(encoding="utf-8")
+    """Return a package's public names from its stub or its source: ``__all__``, else its imports."""
+    source = ROOT / module.replace(".", "/") / "__init__.pyi"
+    if not source.exists():
+        source = source.with_suffix(".py")
+    text = source.read_text(encoding="utf-8")
     names = re.search(r"__all__ = \[(.*?)\]", text, re.DOTALL)
     found = re.findall(r'"(\w+)"', names[1]) if names else re.findall(r"import \w+ as (\w+)", text)
     return [name for name in found if name not in {"datamodules", "modules"}]

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable, Sequence
 from glob import glob
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,18 +62,6 @@ def checked_seeds(seeds: Iterable[int]) -> list[int]:
     if not numbers:
         raise OptionError("seeds", "there is none; give 0, for instance")
     return list(dict.fromkeys(numbers))
-
-
-def refuse_below(name: str, value: float | None, limit: int, *, whole: bool = True) -> None:
-    """Refuse a number below a limit, or for a number that need not be ``whole`` at the limit; ``None`` is no number."""
-    if value is None:
-        return
-    fits = isinstance(value, int) and not isinstance(value, bool) and value >= limit
-    if not whole:
-        fits = isinstance(value, int | float) and limit < value < inf
-    if not fits:
-        expected = f"a {'whole number from' if whole else 'number above'} {limit}"
-        raise OptionError(name, f"is {value}, expected {expected}")
 
 
 def request_for(

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.api.arguments import File, checked_seeds, refuse_below
+from lit_video.api.arguments import File, checked_seeds
 from lit_video.api.finetune import Tested, write_report
 from lit_video.api.own_videos import fit_experiment, plan_experiment
 from lit_video.api.schemes import name_of_scheme
-from lit_video.own_videos.experiment import Asked, yes_or_no
+from lit_video.own_videos.experiment import Asked
 from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.tables.rendering import main_table, pairs_table
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.tables.table_summary import Pair, RowSummary
+from lit_video.utils.arguments import Count, Positive, refuse_wrong_values
 from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.utils.startup import set_up_process
 
@@ -63,14 +64,14 @@ def compare(
     videos: File,
     schemes: "str | Sequence[str | type[Scheme]]",
     *,
-    minutes: float | None = None,
+    minutes: Positive | None = None,
     weights: str | None = None,
     seeds: Iterable[int] = (0, 1, 2),
     group: str | None = None,
     split: str | None = None,
     mirror: bool | None = None,
     output: File | None = None,
-    jobs: int | None = None,
+    jobs: Count | None = None,
     settings: Settings = (),
 ) -> Compared:
     """Compare attention schemes on a folder of your own videos.
@@ -96,8 +97,7 @@ def compare(
         RunFailed: a run ended without a result.
         RunStopped: a signal stopped the runs at a checkpoint; the same call goes on.
     """
-    refuse_below("minutes", minutes, 0, whole=False)
-    refuse_below("jobs", jobs, 1)
+    refuse_wrong_values(compare, locals())
     chosen_seeds = checked_seeds(seeds)
     set_up_process()
     user_settings = as_user_settings(settings)
@@ -106,7 +106,7 @@ def compare(
         minutes=None if minutes is None else float(minutes),
         group=group,
         split=split,
-        mirror=yes_or_no(mirror),
+        mirror=mirror,
         weights=weights,
         schemes=",".join(names),
     )

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from lit_video.api.arguments import Files, listed
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
-from lit_video.utils import wandb_login
 from lit_video.utils.shown import Part, Shown
+from lit_video.utils.wandb_login import has_key, wandb_project
 from lit_video.utils.yaml_files import find_experiments
 
 
@@ -65,7 +65,7 @@ def dashboard(
     read = [read_table([path, *listed(overlays)], recipe) for path in paths]
     if find_spec("wandb_workspaces") is None:
         raise UserError("dashboard needs wandb-workspaces: pip install 'lit_video[dashboard]' (here: '.[dashboard]')")
-    if not preview and not wandb_login.has_key():
+    if not preview and not has_key():
         raise UserError("no W&B API key: run wandb login or set WANDB_API_KEY; --preview lists the panels without one")
 
     from lit_video.reports import wandb  # here, because importing W&B takes seconds
@@ -73,4 +73,4 @@ def dashboard(
     if preview:
         names = [f"{table.name} at {table.scale}" for table in read]
         return DashboardPreview(wandb.preview(read), names)
-    return Dashboard(*wandb.save(read, entity, project or wandb_login.wandb_project()))
+    return Dashboard(*wandb.save(read, entity, project or wandb_project()))

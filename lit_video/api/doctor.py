@@ -47,7 +47,11 @@ class Diagnosis(Shown):
 
 
 def doctor(runs: File = "runs") -> Diagnosis:
-    """Find out what works on this machine, what does not, and what to do; ``runs`` is the folder of the runs."""
+    """Find out what works on this machine, what does not, and what to do.
+
+    Args:
+        runs: folder of the runs.
+    """
     folder = user_path(runs)
     # name: a function that returns what works or raises an error, and advice for the error
     checks: dict[str, tuple[Callable[[], str], str]] = {

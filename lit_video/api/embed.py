@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from lit_video.inference.predict import Evaluation, TrainedModel, VideoPredictions
+    from lit_video.inference.evaluation import Evaluation
+    from lit_video.inference.predict import TrainedModel, VideoPredictions
 
 ENDINGS = (".png", ".svg", ".pdf")
 
@@ -80,9 +81,12 @@ def embed(
 ) -> EmbeddedVideos:
     """Project the features of videos to the plane by t-SNE, so that neighbours stay close.
 
+    The features are the input of the classifier's last layer; a video's class is the name of its folder. Videos that
+    the model was trained on are hollow.
+
     Args:
-        ckpt: see :func:`lit_video.load`.
-        videos: files, and folders (all videos below them); a video's class is the name of its folder.
+        ckpt: a run's folder or checkpoint, or a loaded model, see :func:`lit_video.load`.
+        videos: files, and folders (all videos below them).
         evaluation: views, batches and device; ``None`` for the defaults.
 
     Raises:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from lit_video.api.arguments import File
-from lit_video.errors import OptionError
 from lit_video.runs.chosen_checkpoint import find_checkpoint, record_beside
 from lit_video.runs.finished import read_finished
+from lit_video.utils.arguments import refuse_wrong_values
 from lit_video.utils.files import user_path, write_atomically, writing
 from lit_video.utils.shown import Part, Shown
 
@@ -40,9 +40,7 @@ def export(ckpt: File, to: ExportKind, output: File) -> Exported:
         UserError: the checkpoint is wrong, a library is missing, the target does not support the model, the program's
             logits differ, or a file cannot be written.
     """
-    kinds = get_args(ExportKind)
-    if to not in kinds:
-        raise OptionError("to", f"is {to}, expected one of {', '.join(kinds)}")
+    refuse_wrong_values(export, locals())
     checkpoint = find_checkpoint(str(ckpt))
 
     from lit_video.inference.export import export_model as write  # here, because importing torch takes seconds

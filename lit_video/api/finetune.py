@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.api.arguments import File, refuse_below
+from lit_video.api.arguments import File
 from lit_video.api.own_videos import fit_experiment, plan_experiment
 from lit_video.api.report import report
-from lit_video.own_videos.experiment import Asked, yes_or_no
+from lit_video.own_videos.experiment import Asked
 from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.tables.reading import read_table
+from lit_video.utils.arguments import Count, Positive, Whole, refuse_wrong_values
 from lit_video.utils.files import write_atomically
 from lit_video.utils.shown import Part, Shown
 from lit_video.utils.startup import set_up_process
@@ -82,16 +83,16 @@ class Tested(Shown):
 def finetune(
     videos: File,
     *,
-    minutes: float | None = None,
+    minutes: Positive | None = None,
     weights: str | Path | None = None,
     frozen: bool | None = None,
     scheme: str | None = None,
     group: str | None = None,
     split: str | None = None,
     mirror: bool | None = None,
-    seed: int = 0,
+    seed: Whole = 0,
     output: File | None = None,
-    jobs: int | None = None,
+    jobs: Count | None = None,
     settings: Settings = (),
 ) -> Tested:
     """Train and test a model on a folder of your own videos.
@@ -122,18 +123,16 @@ def finetune(
         RunFailed: a training ended without a result.
         RunStopped: a signal stopped the training at a checkpoint; the same call goes on.
     """
-    refuse_below("minutes", minutes, 0, whole=False)
-    refuse_below("seed", seed, 0)
-    refuse_below("jobs", jobs, 1)
+    refuse_wrong_values(finetune, locals())
     set_up_process()
     user_settings = as_user_settings(settings)
     asked = Asked(
         minutes=None if minutes is None else float(minutes),
         group=group,
         split=split,
-        mirror=yes_or_no(mirror),
+        mirror=mirror,
         weights=None if weights is None else str(weights),
-        frozen=yes_or_no(frozen),
+        frozen=frozen,
         scheme=scheme,
     )
     plan = plan_experiment(videos, asked, output=output, user_settings=user_settings)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from lit_video.api.arguments import File, Files, Rows, refuse_below, request_for
+from lit_video.api.arguments import File, Files, Rows, request_for
 from lit_video.errors import RunFailed, UserError
 from lit_video.experiment.request import Request
 from lit_video.launching.queue import HERE, run_here, slots
@@ -15,6 +15,7 @@ from lit_video.settings.flags import Settings
 from lit_video.settings.nested import Nested
 from lit_video.tables.rendering import summary_parts
 from lit_video.tables.summary import TableRuns, read_runs
+from lit_video.utils.arguments import Count, refuse_wrong_values
 from lit_video.utils.processes import first_process
 from lit_video.utils.shown import Part, Shown
 from lit_video.utils.startup import set_up_process
@@ -71,7 +72,7 @@ def fit(
     settings: Settings = (),
     recipe: str | None = None,
     runs: File = "runs",
-    jobs: int = 1,
+    jobs: Count = 1,
     reuse: bool = False,
 ) -> Fitted:
     """Train and test every row of a table.
@@ -95,7 +96,7 @@ def fit(
         RunFailed: a run ended without a result; ``fitted`` has the others.
         RunStopped: a signal or a time limit stopped a run at a checkpoint; the same call goes on.
     """
-    refuse_below("jobs", jobs, 1)
+    refuse_wrong_values(fit, locals())
     set_up_process()
     stops = StopSignals("fit")
     with handled_by(stops.handle):

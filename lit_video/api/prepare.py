@@ -1,19 +1,20 @@
 """A folder of videos, encoded anew for fast training."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from lit_video.api.arguments import File, existing_path, refuse_below
-from lit_video.errors import OptionError
+from lit_video.api.arguments import File, existing_path
+from lit_video.utils.arguments import Range, refuse_wrong_values
 from lit_video.utils.files import user_path
 
 if TYPE_CHECKING:
     from lit_video.datamodules.preparation import Prepared
 
 Preset = Literal["small", "fast", "fastest"]
+ShortSide = Annotated[int, Range(16)]
 
 
-def prepare(src: File, dst: File, *, preset: Preset = "small", short_side: int = 256) -> "Prepared":
+def prepare(src: File, dst: File, *, preset: Preset = "small", short_side: ShortSide = 256) -> "Prepared":
     """Encode every video of a folder for fast training, copy its annotations, and list the videos in a table.
 
     A call that was stopped goes on where it was.
@@ -30,11 +31,9 @@ def prepare(src: File, dst: File, *, preset: Preset = "small", short_side: int =
     Raises:
         UserError: there is no such folder, a video is missing, or the folder cannot be written.
     """
-    refuse_below("short-side", short_side, 16)
+    refuse_wrong_values(prepare, locals())
     source = existing_path(src, "no such folder")
 
     from lit_video.datamodules.preparation import PRESETS, prepare_folder  # here, because importing torch takes seconds
 
-    if preset not in PRESETS:
-        raise OptionError("preset", f"is {preset}, expected one of {', '.join(PRESETS)}")
     return prepare_folder(source, user_path(dst), replace(PRESETS[preset], short_side=short_side))

@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from lit_video.api.arguments import File, refuse_below
+from lit_video.api.arguments import File
 from lit_video.api.schemes import function_in_file
 from lit_video.errors import UserError
 from lit_video.schemes.built_in import KNOWN
+from lit_video.utils.arguments import Count, Positive, Range, Whole, refuse_wrong_values
 from lit_video.utils.files import user_path, write_bytes, writing
 from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.utils.startup import set_up_process
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from lit_video.probes.measure import ProbeAccuracies, SkillSeen
     from lit_video.tables.statistics import Interval
 
-FEWEST_PAIRS = 4  # two pairs of each skill train the probe, two test it
+Side = int | Sequence[int]  # a side, or height and width
+Shares = float | Sequence[float]  # one, or for red, green and blue
+Pairs = Annotated[int, Range(4)]  # two pairs of each skill train the probe, two test it
 HEADER = ["skill", "kind", "recognised", "direction", "seen", "one frame", "two frames", "pixels", "sum (bound)"]
 
 
@@ -179,15 +182,15 @@ def _row(skill: "SkillSeen") -> dict[str, Any]:
 def probe(
     model: "str | Path | TrainedModel | nn.Module | Callable[[Tensor], Tensor]",
     *,
-    minutes: float | None = None,
-    pairs: int | None = None,
-    num_frames: int | None = None,
-    image_size: int | Sequence[int] | None = None,
-    mean: float | Sequence[float] | None = None,
-    std: float | Sequence[float] | None = None,
+    minutes: Positive | None = None,
+    pairs: Pairs | None = None,
+    num_frames: Count | None = None,
+    image_size: Side | None = None,
+    mean: Shares | None = None,
+    std: Shares | None = None,
     tokens: bool = False,
     random_weights: bool = False,
-    seed: int = 0,
+    seed: Whole = 0,
     device: Literal["cpu", "cuda"] | None = None,
     output: File | None = None,
 ) -> Probed:
@@ -204,22 +207,20 @@ def probe(
         minutes: time for its features, which decides the number of videos; ``None`` for 3, or as long as the fewest
             videos take.
         pairs: number of pairs of a video and its reverse for each skill, from 4, in place of minutes.
-        num_frames: frames of its clips; ``None`` for its own, as for the next three.
-        image_size: side, or height and width, in pixels.
-        mean: mean of pixels from 0 to 1 that is subtracted, one or for each channel.
-        std: deviation of pixels by which they are divided.
+        num_frames: frames of its clips; ``None`` for the model's own.
+        image_size: side, or height and width, in pixels; ``None`` for the model's own.
+        mean: mean of pixels from 0 to 1 that is subtracted, one or for each channel; ``None`` for the model's own.
+        std: deviation of pixels by which they are divided; ``None`` for the model's own.
         tokens: read all tokens of a run or a folder of transformers by an attentive probe.
         random_weights: take the model as it is before any training.
         seed: seed of the videos and of random weights.
-        device: its device; ``None`` for a GPU if there is one, or where a module is.
+        device: device to compute on; ``None`` for a GPU if there is one, or for a module where it is.
         output: folder to write; ``None`` for ``probe/NAME``.
 
     Raises:
         UserError: there is no such model, an argument is wrong, or the model gives no features.
     """
-    refuse_below("minutes", minutes, 0, whole=False)
-    refuse_below("pairs", pairs, FEWEST_PAIRS)
-    refuse_below("seed", seed, 0)
+    refuse_wrong_values(probe, locals())
     set_up_process()
     refuse_scheme(model)
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lit_video.api.arguments import File, checked_seeds, refuse_below
+from lit_video.api.arguments import File, checked_seeds
 from lit_video.api.compare import Compared, compare
 from lit_video.api.fit import fit
 from lit_video.api.report import report
@@ -27,6 +27,7 @@ from lit_video.settings.flags import Settings, UserSetting, as_user_settings
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import GroupAccuracies, groups_table, measured_groups
 from lit_video.tables.summary import read_runs
+from lit_video.utils.arguments import Count, refuse_wrong_values
 from lit_video.utils.files import user_path, write_bytes, writing
 from lit_video.utils.shown import Part, Shown, TextTable, as_text
 from lit_video.utils.startup import set_up_process
@@ -106,7 +107,7 @@ def profile(
     output: File | None = None,
     train: bool = True,
     on: File | None = None,
-    jobs: int = 1,
+    jobs: Count = 1,
     settings: Settings = (),
 ) -> Profile:
     """Say what an attention scheme sees of time.
@@ -131,7 +132,7 @@ def profile(
         RunFailed: a run ended without a result.
         RunStopped: a signal stopped a run at a checkpoint; the same call goes on.
     """
-    refuse_below("jobs", jobs, 1)
+    refuse_wrong_values(profile, locals())
     training = _Training(checked_seeds(seeds), jobs, as_user_settings(settings))
     set_up_process()
     refuse_model(scheme)

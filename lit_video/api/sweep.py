@@ -6,13 +6,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lit_video.api.arguments import File, Files, Rows, listed, refuse_below, request_for
+from lit_video.api.arguments import File, Files, Rows, listed, request_for
 from lit_video.errors import UserError
 from lit_video.experiment.request import Request, Run
 from lit_video.launching.queue import counts, free, observed_runs, progress_table, run_here, slots, unfinished
 from lit_video.launching.slurm import Resources, scripts, submit
 from lit_video.launching.states import Observed
 from lit_video.settings.flags import Settings, UserSetting, as_user_settings
+from lit_video.utils.arguments import Count, refuse_wrong_values
 from lit_video.utils.shown import Part, Shown
 
 
@@ -44,8 +45,8 @@ def sweep(
     settings: Settings = (),
     recipe: str | None = None,
     runs: File = "runs",
-    jobs: int | None = None,
-    gpus_per_run: int | None = None,
+    jobs: Count | None = None,
+    gpus_per_run: Count | None = None,
     reuse: bool = False,
     slurm: Resources | None = None,
 ) -> SweepProgress:
@@ -72,8 +73,7 @@ def sweep(
         RunFailed: a run here ended without a result.
         RunStopped: a signal or a time limit stopped runs here at checkpoints.
     """
-    refuse_below("jobs", jobs, 1)
-    refuse_below("gpus-per-run", gpus_per_run, 1)
+    refuse_wrong_values(sweep, locals())
     if slurm and reuse:
         raise UserError("--reuse: is for --launcher local")
 

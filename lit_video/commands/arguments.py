@@ -1,22 +1,20 @@
-"""Arguments that several commands share, and functions that convert them for other packages."""
+"""Flags that are the arguments of a function, how each kind of argument is spelled, and flags of several commands."""
 
 import re
-from argparse import ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError, BooleanOptionalAction, Namespace
+from ast import literal_eval
 from collections.abc import Callable, Sequence
-from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, get_args
 
 from lit_video.api.arguments import existing_path, refuse_unwritable
 from lit_video.commands.parser import Parser
-from lit_video.runs.chosen_checkpoint import find_checkpoint
-from lit_video.settings.effects import RUN_KEYS, picked
+from lit_video.commands.signatures import NO_DEFAULT, Argument, flag_help, signature
+from lit_video.settings.effects import RUN_KEYS
 from lit_video.settings.flags import read_flags
+from lit_video.utils.arguments import Count, Positive, Whole, fits, words_for
 from lit_video.utils.files import user_path
-from lit_video.utils.yaml_files import find_config, find_experiments
-
-if TYPE_CHECKING:
-    from lit_video.inference.predict import Evaluation
+from lit_video.utils.yaml_files import find_config
 
 # flags that Lightning's command line reads
 SETTING_FLAGS = ("--data", "--model", "--trainer", *map("--{}".format, RUN_KEYS["training"] + RUN_KEYS["machine"]))
@@ -31,7 +29,7 @@ SETTINGS_HELP = """\
 
 def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
     """Return an argument type for a file to write, with one of ``endings`` if given; refuse unwritable paths."""
-    return lambda text: refuse_unwritable(flag.removeprefix("--"), user_path(text), endings)
+    return lambda text: refuse_unwritable(flag, user_path(text), endings)
 
 
 def existing(otherwise: str) -> Callable[[str], Path]:
@@ -39,25 +37,31 @@ def existing(otherwise: str) -> Callable[[str], Path]:
     return lambda text: existing_path(text, otherwise)
 
 
-def number(limit: int, whole: bool = True) -> Callable[[str], float]:
-    """Return an argument type for whole numbers from ``limit``; if not ``whole``, for any number above ``limit``."""
-    kind, expected = (int, "whole number from") if whole else (float, "number above")
+def number(kind: Any) -> Callable[[str], float]:
+    """Return an argument type for numbers of a kind, such as ``Count``."""
+    convert = get_args(kind)[0] if get_args(kind) else kind
 
     def checked(text: str) -> float:
         try:
-            value = kind(text)
+            value = convert(text)
         except ValueError:
-            value = -inf
-        if not (limit <= value < inf) or (value == limit and not whole):
-            raise ArgumentTypeError(f"is {text}, expected a {expected} {limit}")
+            value = None
+        if not fits(value, kind):
+            raise ArgumentTypeError(f"is {text}, expected {words_for(kind)}")
         return value
 
     return checked
 
 
-positive = number(1)
-natural_number = number(0)
-positive_number = number(0, whole=False)
+def numbers(kind: Any) -> Callable[[str], Any]:
+    """Return an argument type for a number, or several with commas."""
+    read = number(kind)
+
+    def one_or_several(text: str) -> float | list[float]:
+        several = [read(part) for part in text.split(",")]
+        return several if len(several) > 1 else several[0]
+
+    return one_or_several
 
 
 def whole_numbers(text: str) -> list[int]:
@@ -65,6 +69,13 @@ def whole_numbers(text: str) -> list[int]:
     if not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", text):
         raise ArgumentTypeError(f"is {text}, expected whole numbers with commas, such as 0,1,2")
     return list(dict.fromkeys(map(int, text.split(","))))
+
+
+def checkpoint(text: str) -> Path:
+    """Return the checkpoint of a run that is named by its folder or file."""
+    from lit_video.runs.chosen_checkpoint import find_checkpoint  # here, because a command's help needs none of it
+
+    return find_checkpoint(text)
 
 
 def scheme_file(text: str) -> str:
@@ -77,56 +88,83 @@ def scheme_file(text: str) -> str:
         raise ArgumentTypeError(str(error)) from error
 
 
-YES_OR_NO = {"yes": True, "no": False}
-CONFIG_NAMES = ("--config", "-c")
-CKPT_NAMES = ("--ckpt", "--ckpt_path")
-CONFIG = "settings: YAML or name of a table, then of a scale (scale/X), then your own, which win over rows"
-EXPERIMENTS_HELP = "folder of the tables' YAML files (default: experiments, else this package's)"
-SHARED: dict[str, dict[str, Any]] = {
-    "--batch": dict(type=positive, default=8, metavar="B", help="clips at a time (default: 8)"),
-    "--ckpt": dict(names=CKPT_NAMES, type=find_checkpoint, required=True, metavar="RUN", help="a run or its last.ckpt"),
-    "--clips": dict(type=positive, metavar="N", help="clips per video (default: the model's test_clips)"),
-    "--config": dict(names=CONFIG_NAMES, action="append", default=[], type=find_config, metavar="FILE", help=CONFIG),
-    "--crops": dict(type=positive, metavar="M", help="crops per clip (default: the model's test_crops)"),
-    "--device": dict(choices=["cpu", "cuda"], help="default: cuda if there is a GPU"),
-    "--experiments": dict(type=find_experiments, default="experiments", metavar="DIR", help=EXPERIMENTS_HELP),
-    "--fps": dict(type=positive_number, metavar="N", help="frame rate of videos that are folders of pictures"),
-    "--jobs": dict(type=positive, metavar="N", help="runs at once (default 1; sweep: 1 per GPU; finetune: 1 per core)"),
-    "--overridden": dict(action="store_true", help="also rows run with other settings than the table's, labelled"),
-    "--recipe": dict(help="the scale's recipe where the paper and its code disagree: paper or released"),
-    "--reuse": dict(action="store_true", help="train rows with equal training settings once, also across tables"),
-    "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),
-    "--runs": dict(type=user_path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
-    "--scheme": dict(type=scheme_file, metavar="FILE.py", help="the run's own scheme, parts, loss, metric: it is run"),
-    "--seeds": dict(type=whole_numbers, default="0", metavar="0,1,2", help="once per seed (default: %(default)s)"),
-    "--workers": dict(type=natural_number, default=2, metavar="W", help="processes that decode (default: 2)"),
-    "runs": dict(
-        nargs="*", type=user_path, default=[Path("runs")], metavar="RUNS", help="folders of runs (default: runs)"
-    ),
-    "tables": dict(nargs="*", type=find_config, metavar="TABLE", help="files or names; --config FILE overrides them"),
+# how argparse reads an argument of a type, as a function's signature spells it
+FLAG_TYPES: dict[str, dict[str, Any]] = {
+    "File": dict(type=user_path, metavar="PATH"),
+    "File | Sequence[File]": dict(type=user_path, nargs="*", metavar="PATH"),
+    "Files": dict(type=find_config, nargs="*", metavar="TABLE"),
+    "Rows": dict(action="append", metavar="NAMES"),
+    "Iterable[int]": dict(type=whole_numbers, metavar="0,1,2"),
+    "Count": dict(type=number(Count), metavar="N"),
+    "Whole": dict(type=number(Whole), metavar="N"),
+    "Positive": dict(type=number(Positive), metavar="N"),
+    "Annotated[int, Range": dict(type=number(int), metavar="N"),  # the function checks the range
+    "int | Sequence[int]": dict(type=numbers(int), metavar="N|H,W"),
+    "float | Sequence[float]": dict(type=numbers(float), metavar="X|R,G,B"),
+}
+
+# arguments that are spelled otherwise in every command that has them
+CONFIG = dict(names=("--config", "-c"), type=find_config, action="append", nargs=None, metavar="FILE")
+SPELLED: dict[str, dict[str, Any]] = {
+    "ckpt": dict(names=("--ckpt",), type=checkpoint, metavar="RUN", help="a run's folder or checkpoint"),
+    "configs": CONFIG,
+    "overlays": CONFIG,
+    "rows": dict(names=("--row",), help="some rows only, by names or numbers from 0, with commas (default: all)"),
+    "output": dict(names=("--output", "-o")),
+    "device": dict(names=("--device",)),
 }
 
 
-def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
-    """Add arguments of :data:`SHARED`; ``changes`` override their settings."""
-    for name in names:
-        settings = SHARED[name] | changes
-        parser.add_argument(*settings.pop("names", (name,)), **settings)
+def derive(parser: Parser, function: str, *, without: Sequence[str] = (), **spelled: dict[str, Any]) -> None:
+    """Add the arguments of a function of the API: what a call may give by position is positional, all else a flag.
+
+    Args:
+        parser: parser of the command.
+        function: name in ``lit_video``.
+        without: arguments that the command sets in another way.
+        spelled: by argument, settings of ``add_argument`` that are not those of its type; ``names`` are its flags.
+    """
+    for name, argument in signature(function).arguments.items():
+        if name in without:
+            continue
+        if argument.kind == "Settings":
+            accept_settings(parser)
+            continue
+
+        settings = _of_kind(argument) | SPELLED.get(name, {}) | spelled.get(name, {})
+        names = settings.pop("names", (f"--{name.replace('_', '-')}",) if argument.by_name else ())
+        if names:
+            settings["dest"] = name
+        if argument.default is not NO_DEFAULT:
+            # argparse appends to a list
+            is_list = settings.get("action") == "append" and argument.default is not None
+            settings["default"] = list(argument.default) if is_list else argument.default
+        elif names:
+            settings["required"] = True
+        parser.add_argument(*(names or (name,)), **settings)
 
 
-def add_output(parser: Parser, kind: str, *, endings: Sequence[str] = (), otherwise: str = "", **settings: Any) -> None:
-    """Add ``--output``, ``-o``; ``kind`` is ``FILE`` or ``DIR``; ``otherwise`` describes a computed default."""
-    path: Callable[[str], Path] = user_path
-    text = "folder to write"
-    if kind == "FILE":
-        path = new_file("--output", *endings)
-        text = "file to write"
+def _of_kind(argument: Argument) -> dict[str, Any]:
+    """Return the settings of argparse's ``add_argument`` for the type of an argument, with its words as the help."""
+    text = flag_help(argument.text).replace("%", "%%")
+    if argument.kind == "bool":
+        return dict(action=BooleanOptionalAction if argument.may_be_none else "store_true", help=text)
 
-    text = ", ".join([text, *endings])
-    default = settings.get("default", otherwise)
-    if default:
-        text += f" (default: {default})"
-    parser.add_argument("--output", "-o", type=path, metavar=kind, help=text, **settings)
+    if argument.default not in (NO_DEFAULT, None, ()):
+        of_several = isinstance(argument.default, tuple)
+        text += f" (default: {','.join(map(str, argument.default)) if of_several else argument.default})"
+    if argument.kind.startswith("Literal["):
+        return dict(choices=literal_eval(argument.kind.removeprefix("Literal")), help=text)
+    # other kinds are texts for a command: a name, where Python takes an object
+    return FLAG_TYPES.get(argument.kind.partition("(")[0], {}) | dict(help=text)
+
+
+def call_arguments(arguments: Namespace, function: str) -> dict[str, Any]:
+    """Return the arguments of a function of the API that a command line gives."""
+    values = {name: getattr(arguments, name) for name in signature(function).arguments if name in arguments}
+    if "settings" in values:
+        values["settings"] = read_flags(arguments.settings)
+    return values
 
 
 def accept_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
@@ -136,52 +174,15 @@ def accept_settings(parser: Parser, command: str = "fit", more: Sequence[str] = 
     parser.add_argument_group("settings, in the YAML file or as flags", SETTINGS_HELP)
 
 
-def asked_rows(arguments: Namespace) -> dict[str, Any]:
-    """Return the arguments of functions on a table's rows: its file, then the files whose settings override it, ..."""
-    return {
-        "table": [*arguments.tables, *arguments.config],
-        "rows": arguments.row,
-        "recipe": arguments.recipe,
-        "settings": read_flags(arguments.settings),
-        **picked(vars(arguments), ("seeds", "runs")),
-    }
+def add_own_code(parser: Parser) -> None:
+    """Add the flag for code of the user's own, on which a trained model depends."""
+    text = "the run's own scheme, parts, loss, metric: it is run"
+    parser.add_argument("--scheme", type=scheme_file, metavar="FILE.py", help=text)
 
 
-def add_own_videos(parser: Parser) -> None:
-    """Add the arguments that ``finetune`` and ``compare`` have in common."""
-    parser.add_argument(
-        "videos", type=user_path, metavar="DIR|TABLE", help="class folders of videos, or a table of them"
-    )
-    add_output(parser, "DIR", otherwise="own/NAME")
-    text = "minutes of training; for compare, minutes of each run (default: 10 on a CPU, 30 on a GPU)"
-    parser.add_argument("--minutes", type=positive_number, metavar="N", help=text)
-    parser.add_argument("--group", metavar="COLUMN|none", help="column that says which videos belong together")
-    parser.add_argument("--split", metavar="COLUMN|none", help="column that says which videos train, or are tested")
-    text = "mirror half of the training clips (default: if every class's name is known to have no side)"
-    parser.add_argument("--mirror", choices=[*YES_OR_NO], help=text)
-    add_shared(parser, "--jobs")
-    accept_settings(parser)
-
-
-def asked_own_videos(arguments: Namespace) -> dict[str, Any]:
-    """Return the arguments that the functions ``finetune`` and ``compare`` have in common."""
-    options = picked(vars(arguments), ("videos", "output", "minutes", "group", "split", "jobs", "weights"))
-    mirror = None if arguments.mirror is None else YES_OR_NO[arguments.mirror]
-    return options | {"mirror": mirror, "settings": read_flags(arguments.settings)}
-
-
-def add_videos(parser: Parser) -> None:
-    """Add the arguments that commands with a trained model and videos have in common."""
-    video = existing("no such file or folder")
-    parser.add_argument(
-        "videos", nargs="+", type=video, metavar="VIDEO|FOLDER|TABLE", help="a folder: all videos below it"
-    )
-    add_shared(parser, "--ckpt", "--scheme", "--clips", "--crops", "--fps", "--device", "--batch", "--workers")
-
-
-def asked_evaluation(arguments: Namespace) -> "Evaluation":
-    """Return the options of an evaluation on videos."""
-    from lit_video.inference.predict import Evaluation  # here, because importing torch takes seconds
-
-    options = picked(vars(arguments), ("clips", "crops", "batch", "workers", "device", "fps"))
-    return Evaluation(**options, progress=True)
+VIDEO_PATHS = dict(
+    type=existing("no such file or folder"),
+    nargs="+",
+    metavar="VIDEO|FOLDER|TABLE",
+    help="a folder: all videos below it",
+)

@@ -4,26 +4,32 @@ import sys
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import add_output, add_videos, asked_evaluation
+from lit_video.api.embed import ENDINGS
+from lit_video.commands.arguments import VIDEO_PATHS, add_own_code, call_arguments, derive, new_file
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
+
+FUNCTION = "embed"
 
 
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("videos --ckpt RUN -o features.png")
-    add_videos(parser)
-    add_output(parser, "FILE", default="embed.png", endings=[".png", ".svg", ".pdf"])
+    derive(parser, FUNCTION, without=["evaluation"], videos=VIDEO_PATHS)
+    add_own_code(parser)
+    derive(parser, "Evaluation", without=["progress"])
+    text = f"picture to write, {', '.join(ENDINGS)} (default: embed.png)"
+    parser.add_argument("--output", "-o", type=new_file("output", *ENDINGS), default="embed.png", help=text)
 
 
 def run(arguments: Namespace) -> int:
-    """Draw the features of videos in the plane by t-SNE, coloured by class.
+    """Write the picture.
 
-    The features are the input of the classifier's last layer; a video's class is the name of its folder. Videos that
-    the model was trained on are hollow. Exit status 1: a video could not be read.
+    Exit status 1: a video could not be read.
     """
-    embedding = lit_video.embed(arguments.ckpt, arguments.videos, evaluation=asked_evaluation(arguments))
+    evaluation = lit_video.Evaluation(**call_arguments(arguments, "Evaluation"), progress=True)
+    embedding = lit_video.embed(**call_arguments(arguments, FUNCTION), evaluation=evaluation)
     path = embedding.write(arguments.output)
     for video, reason in embedding.broken.items():
         print(printable(f"{video}: {reason}"), file=sys.stderr)

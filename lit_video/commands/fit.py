@@ -3,33 +3,31 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import accept_settings, add_shared, asked_rows
+from lit_video.commands.arguments import call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.errors import RunFailed
 from lit_video.utils.processes import end_with_starter
 from lit_video.utils.stop_signals import DONE
 
+FUNCTION = "fit"
+
 
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("ablation_tw --seeds 0,1,2 --jobs 2", "ablation_tw --config scale/ssv2 --data.root DIR --row tw1")
-    add_shared(parser, "tables", "--config", "--recipe", "--runs", "--row", "--seeds", "--jobs", "--reuse")
+    derive(parser, FUNCTION)
     parser.add_argument("--quiet", action="store_true", help="print no table at the end")
-    parser.add_argument("--print_config", action="store_true", help="print all settings of every row, start nothing")
-    accept_settings(parser)
+    parser.add_argument("--print-config", action="store_true", help="print all settings of every row, start nothing")
 
 
 def run(arguments: Namespace) -> int:
-    """Train and test every row of a table, then print it.
-
-    Finished rows are skipped and interrupted rows resume: repeating the same command is always safe.
-    """
+    """Print the table at the end."""
     if arguments.print_config:
         return _print_settings(arguments)
 
     end_with_starter()
     try:
-        fitted = lit_video.fit(**asked_rows(arguments), jobs=arguments.jobs or 1, reuse=arguments.reuse)
+        fitted = lit_video.fit(**call_arguments(arguments, FUNCTION))
     except RunFailed as error:
         if error.fitted and not arguments.quiet:
             print(error.fitted)
@@ -43,7 +41,7 @@ def _print_settings(arguments: Namespace) -> int:
     """Print the settings of every row and seed, each as a YAML document."""
     import yaml  # here, because no other part of this command needs it
 
-    for name, settings in lit_video.row_settings(**asked_rows(arguments)).items():
+    for name, settings in lit_video.row_settings(**call_arguments(arguments, "row_settings")).items():
         print(f"--- # {name}")
         print(yaml.safe_dump(settings, sort_keys=False), end="")
     return DONE

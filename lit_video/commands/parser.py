@@ -12,12 +12,13 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from lit_video import __version__
+from lit_video.commands.signatures import plain, signature
 from lit_video.errors import UserError
 from lit_video.settings.class_names import refuse_unknown_class
 from lit_video.utils.text import did_you_mean
 
-# modules of this package, in the order of the help. A command's has add_arguments(parser) and run(arguments), whose
-# docstring is the help; a group's has COMMANDS, modules by name
+# modules of this package, in the order of the help. A command's has FUNCTION, the name of its function in lit_video,
+# add_arguments(parser) and run(arguments); a group's has COMMANDS, modules by name
 COMMANDS = (
     *("finetune", "compare", "fit", "sweep"),
     *("table", "report", "pack", "dashboard"),
@@ -65,7 +66,7 @@ MEANT_FLAGS = {
     "precision": "--trainer.precision",
     "lr": "--model.optimization.lr",
     "batch_size": "--data.batch_size",
-    "dry_run": "--print_config of fit, --dry-run of sweep",
+    "dry_run": "--print-config of fit, --dry-run of sweep",
 }
 
 
@@ -93,12 +94,12 @@ class Parser(argparse.ArgumentParser):
         """Add commands and groups by name, with their arguments."""
         group = self.add_subparsers(metavar="COMMAND", title="commands")
         for name, module in modules.items():
-            run = getattr(module, "run", None)
-            text = inspect.cleandoc((run or module).__doc__ or "")
-            parser = group.add_parser(name, prog=f"{self.prog} {name}", description=text, help=text.partition("\n")[0])
+            text = _description(module)
+            summary = text.partition("\n")[0].replace("%", "%%")
+            parser = group.add_parser(name, prog=f"{self.prog} {name}", description=text, help=summary)
             self.commands[name] = parser
-            if run:
-                parser.set_defaults(run=run)
+            if hasattr(module, "run"):
+                parser.set_defaults(run=module.run)
                 module.add_arguments(parser)
             if inner := getattr(module, "COMMANDS", {}):
                 parser.add_commands(inner)
@@ -143,7 +144,8 @@ class Parser(argparse.ArgumentParser):
         """Suggest the flag that was meant; if none is near, say how settings are given."""
         name = re.split("[= ]", word)[0].lstrip("-")
         meant = MEANT_FLAGS.get(name.replace("-", "_").removeprefix("trainer."))
-        if meant:
+        own = f"--{name.replace('_', '-')}" in self._option_string_actions
+        if meant and not own:
             return f"; here it is {meant}"
 
         near = did_you_mean(name, [flag.lstrip("-") for flag in self._option_string_actions])
@@ -185,6 +187,14 @@ class Parser(argparse.ArgumentParser):
         if MEANT_FLAGS.get(name.removeprefix("--trainer."), name) != name:
             return False
         return f"{name}.".startswith(tuple(map("{}.".format, self.settings)))
+
+
+def _description(module: ModuleType) -> str:
+    """Return what a command's function says of itself, with what ``run`` adds; for a group, what its file says."""
+    if not hasattr(module, "FUNCTION"):
+        return inspect.cleandoc(module.__doc__ or "")
+    _, _, more = inspect.cleandoc(module.run.__doc__ or "").partition("\n\n")
+    return "\n\n".join(filter(None, [plain(signature(module.FUNCTION).text), more]))
 
 
 def _show(arguments: Namespace) -> int:

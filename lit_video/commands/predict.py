@@ -4,36 +4,35 @@ import sys
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import add_output, add_videos, asked_evaluation, new_file, positive
+from lit_video.commands.arguments import VIDEO_PATHS, add_own_code, call_arguments, derive, new_file
 from lit_video.commands.parser import Parser
-from lit_video.runs.chosen_checkpoint import record_beside
-from lit_video.runs.mistakes import MISTAKES
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
 
+FUNCTION = "predict"
 MOST_LISTED = 20  # videos; of more a summary is printed
 
 
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN VIDEO --features features.npz")
-    add_videos(parser)
-    parser.add_argument("--top", type=positive, metavar="K", default=5, help="classes to name (default: 5)")
-    add_output(parser, "FILE", endings=[".csv"])
+    derive(parser, FUNCTION, without=["evaluation"], videos=VIDEO_PATHS, top=dict(names=("--top",)))
+    add_own_code(parser)
+    derive(parser, "Evaluation", without=["progress"])
+    text = "write the classes of each video, .csv"
+    parser.add_argument("--output", "-o", type=new_file("output", ".csv"), metavar="FILE", help=text)
     text = "write the input of the classifier's last layer, averaged over views, and the logits"
-    parser.add_argument("--features", type=new_file("--features", ".npz"), metavar="FILE", help=text)
+    parser.add_argument("--features", type=new_file("features", ".npz"), metavar="FILE", help=text)
 
 
 def run(arguments: Namespace) -> int:
-    """Predict names and probabilities for your own videos.
+    """Print the classes of each video.
 
-    Only the checkpoint of a run is needed: it holds the class names and the clip settings. A video that
-    cannot be read is listed with the reason, the others are predicted, and the exit status is 1. Of more than
-    20 videos a summary by class is printed, and -o writes the classes of each.
+    With more than 20 videos a summary by class is printed, and -o writes the classes of each. A video that cannot be
+    read is listed with the reason, the others are predicted, and the exit status is 1.
     """
-    predictions = lit_video.predict(
-        arguments.ckpt, arguments.videos, arguments.top, evaluation=asked_evaluation(arguments)
-    )
+    evaluation = lit_video.Evaluation(**call_arguments(arguments, "Evaluation"), progress=True)
+    predictions = lit_video.predict(**call_arguments(arguments, FUNCTION), evaluation=evaluation)
     if arguments.output:
         predictions.write(arguments.output)
     if arguments.features:
@@ -46,6 +45,9 @@ def run(arguments: Namespace) -> int:
     if many and not arguments.output:
         lines.append(f"{len(predictions.ranked)} videos: -o FILE.csv writes the classes of each")
     if predictions.trained_on:
+        from lit_video.runs.chosen_checkpoint import record_beside  # here, because the command's help needs none of it
+        from lit_video.runs.mistakes import MISTAKES
+
         lines.append(f"{predictions.trained_on}: right answers there say nothing about new videos")
         tested = record_beside(arguments.ckpt).with_name(MISTAKES)
         if tested.is_file():

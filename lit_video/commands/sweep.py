@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
 import lit_video
-from lit_video.commands.arguments import accept_settings, add_shared, asked_rows, positive
+from lit_video.commands.arguments import FLAG_TYPES, call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.stop_signals import DONE
@@ -12,6 +12,7 @@ from lit_video.utils.stop_signals import DONE
 if TYPE_CHECKING:
     from lit_video.launching.slurm import Resources
 
+FUNCTION = "sweep"
 SAME_NAMES = ("mem", "time", "partition", "account", "qos")
 SLURM = {"cpus": "cpus-per-task"} | {name: name for name in SAME_NAMES}  # our options -> options of sbatch
 
@@ -19,45 +20,32 @@ SLURM = {"cpus": "cpus-per-task"} | {name: name for name in SAME_NAMES}  # our o
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("ablation_tw skills --jobs 2", "xvit_ssv2 --config scale/ssv2 --launcher slurm --gpus-per-run 8")
-    add_shared(parser, "tables", "--config", "--recipe", "--row", "--seeds", "--runs", "--jobs", "--reuse")
+    text = "GPUs of each run; with Slurm, GPUs on each of its nodes"
+    names = ("--gpus-per-run", "--gpus-per-node")
+    derive(parser, FUNCTION, without=["slurm"], gpus_per_run=dict(names=names, help=text))
     parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
     parser.add_argument("--launcher", choices=["local", "slurm"], default="local", help="here, or as Slurm arrays")
-    text = "GPUs of each run; with Slurm, GPUs on each of its nodes"
-    parser.add_argument("--gpus-per-run", "--gpus-per-node", type=positive, metavar="N", help=text)
     text = "start nothing; show the runs or, for Slurm, the command and script of each array"
     parser.add_argument("--dry-run", action="store_true", help=text)
     slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
-    slurm.add_argument("--nodes", type=positive, metavar="N")
+    slurm.add_argument("--nodes", **FLAG_TYPES["Count"])
     slurm.add_argument("--cpus", metavar="N", help="cores of a process")
     for name in SAME_NAMES:
         slurm.add_argument(f"--{name}")
-    slurm.add_argument("--slurm", action="append", type=_option, default=[], metavar="KEY=VALUE", help="more options")
-    accept_settings(parser)
+    slurm.add_argument(
+        "--slurm", dest="options", action="append", type=_option, default=[], metavar="KEY=VALUE", help="more options"
+    )
 
 
 def run(arguments: Namespace) -> int:
-    """Run every row and seed of many tables, here or by Slurm.
-
-    Rows that are finished, running or queued are skipped: repeating the same command is always safe. Mistakes in any
-    row are found before anything starts.
-    """
-    asked = asked_rows(arguments)
-    del asked["table"]
+    """Run, or print how far the runs are."""
     slurm = _resources(arguments)
     if arguments.status or arguments.dry_run:
         submitted = None if arguments.status else slurm
-        print(lit_video.progress(arguments.tables, arguments.config, **asked, slurm=submitted), flush=True)
+        print(lit_video.progress(**call_arguments(arguments, "progress"), slurm=submitted), flush=True)
         return DONE
 
-    lit_video.sweep(
-        arguments.tables,
-        arguments.config,
-        **asked,
-        jobs=arguments.jobs,
-        gpus_per_run=arguments.gpus_per_run,
-        reuse=arguments.reuse,
-        slurm=slurm,
-    )
+    lit_video.sweep(**call_arguments(arguments, FUNCTION), slurm=slurm)
     return DONE
 
 
@@ -65,16 +53,17 @@ def _resources(arguments: Namespace) -> "Resources | None":
     """Return the Slurm resources of a run, if Slurm runs it; refuse flags of the other launcher."""
     by_slurm = arguments.launcher == "slurm"
     values = vars(arguments)
-    for name in (*SLURM, "nodes", "slurm"):
+    for name in (*SLURM, "nodes", "options"):
         if values[name] and not by_slurm and not arguments.status:
-            raise UserError(f"--{name}: is for Slurm; add --launcher slurm")
+            flag = "slurm" if name == "options" else name
+            raise UserError(f"--{flag}: is for Slurm; add --launcher slurm")
     if not by_slurm:
         return None
 
     from lit_video.launching.slurm import Resources  # here, because a command's help needs none of it
 
     options = {SLURM[name]: values[name] for name in SLURM if values[name]}
-    options |= dict(option.split("=", 1) for option in arguments.slurm)
+    options |= dict(option.split("=", 1) for option in arguments.options)
     return Resources(arguments.nodes, arguments.gpus_per_run, options, arguments.jobs)
 
 

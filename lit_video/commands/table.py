@@ -4,34 +4,26 @@ import sys
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import add_shared, existing, new_file
+from lit_video.commands.arguments import call_arguments, derive, new_file
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
+
+FUNCTION = "table"
 
 
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("ablation_tw --pairs", "skills --runs benchmarks/results --plot skills.png")
-    add_shared(parser, "tables", "--config", "--recipe")
-    add_shared(parser, "--runs", type=existing("no such folder"), default=None)
-    add_shared(parser, "--seeds", default=None, help="seeds of each row (default: all that were run)")
+    derive(parser, FUNCTION)
     parser.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")
-    add_shared(parser, "--overridden")
-    picture = new_file("--plot", ".png", ".svg")
+    picture = new_file("plot", ".png", ".svg")
     parser.add_argument("--plot", type=picture, metavar="FILE", help="direction by skill (or top-1 by group), drawn")
 
 
 def run(arguments: Namespace) -> int:
-    """Print a table as it stands, beside the paper's numbers."""
-    table = lit_video.table(
-        arguments.tables,
-        arguments.config,
-        runs=arguments.runs,
-        seeds=arguments.seeds,
-        recipe=arguments.recipe,
-        overridden=arguments.overridden,
-    )
+    """Print the table."""
+    table = lit_video.table(**call_arguments(arguments, FUNCTION))
     print(table.text(arguments.format, arguments.pairs))
     if arguments.plot:
         print(f"wrote {table.plot(arguments.plot)}", file=sys.stderr)

@@ -8,6 +8,7 @@ from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 
 COMMANDS = {"fetch": weights_fetch}
+FUNCTION = "published_weights"
 
 
 def add_arguments(parser: Parser) -> None:
@@ -16,6 +17,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """List or fetch published weights for --model.weights hub:NAME."""
+    """Print the list."""
     print(lit_video.published_weights())
     return DONE

@@ -6,6 +6,8 @@ import lit_video
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 
+FUNCTION = "fetch_weights"
+
 
 def add_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
@@ -14,7 +16,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Download published weights into $LIT_VIDEO_DATA, else ~/.cache/lit_video."""
+    """Print the paths."""
     for name, path in lit_video.fetch_weights(*arguments.names).items():
         print(f"{name}: {path}")
     return DONE

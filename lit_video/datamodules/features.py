@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from io import BytesIO
 from pathlib import Path
 
@@ -87,7 +87,7 @@ class Features:
     def of(self, clips: ClipDataset) -> "FeatureDataset":
         """Return a data set of the features of these clips."""
         files = [self.file(record) for record in clips.records]
-        return FeatureDataset(**vars(clips), files=files)
+        return FeatureDataset(**{field.name: getattr(clips, field.name) for field in fields(clips)}, files=files)
 
 
 @dataclass(eq=False, repr=False)

@@ -14,11 +14,13 @@ from torch import Tensor
 
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.attention_picture import attention_picture, range_line
-from lit_video.inference.predict import Evaluation, TrainedModel, load, video_list
+from lit_video.inference.evaluation import Evaluation
+from lit_video.inference.predict import TrainedModel, load, video_list
 from lit_video.inference.ranking import ranked_videos
 from lit_video.inference.rollout import Rollout, rollout, tubelet_frames
 from lit_video.inference.videos import find_videos
 from lit_video.network.transformer import VideoTransformer
+from lit_video.utils.arguments import Positive, refuse_wrong_values
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import write_bytes, writing
 from lit_video.utils.shown import Part, Shown
@@ -70,19 +72,23 @@ def attention_maps(
     video: str | Path,
     device: Literal["cpu", "cuda"] | None = None,
     *,
-    fps: float | None = None,
+    fps: Positive | None = None,
 ) -> AttentionMaps:
-    """Compute attention maps of a trained model for the centre view of a video.
+    """Compute where a trained model looks in a video.
+
+    The maps are the attention rollout from the classifier's input back to the patches of every frame, for the centre
+    view.
 
     Args:
-        ckpt: see :func:`~lit_video.inference.predict.load`.
+        ckpt: a run's folder or checkpoint, see :func:`~lit_video.inference.predict.load`.
         video: path of one video; the name of its folder is taken for the true class, if the model has that class.
-        device: ``None`` for a GPU if available.
-        fps: frames per second, if the video is a folder of pictures.
+        device: device to compute on; ``None`` for a GPU if there is one.
+        fps: frame rate, if the video is a folder of pictures.
 
     Raises:
         UserError: the path holds no video or several; the checkpoint is wrong, or its model has no attention.
     """
+    refuse_wrong_values(attention_maps, locals())
     record = _only_video(video, fps)
     trained = load(ckpt)
     model = trained.model.to(choose_device(device))

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +16,7 @@ from lit_video.datamodules.folder import VideoList
 from lit_video.datamodules.long_videos import EPIC_CLASSES
 from lit_video.errors import OptionError, UserError, one_line
 from lit_video.inference.checkpoints import build_model, read_checkpoint
+from lit_video.inference.evaluation import Evaluation
 from lit_video.inference.ranking import (
     ClassNames,
     RankedVideo,
@@ -34,6 +34,7 @@ from lit_video.network.aggregation import last_linear
 from lit_video.network.streaming import CANNOT, Stream
 from lit_video.network.transformer import VideoTransformer
 from lit_video.settings.effects import data_names, of_group, picked
+from lit_video.utils.arguments import Count, refuse_wrong_values
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import writing
@@ -47,35 +48,6 @@ from lit_video.video.trained_on import joined, overlap_in_words, seen
 from lit_video.weights.hub import find, find_start, published_name, weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, StoredWeights, read_weights
 from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """How to evaluate a model on videos.
-
-    Raises:
-        UserError: a number is too small, or there is no such device.
-    """
-
-    clips: int | None = None  # temporal views of a video; None for the number in the run's own test
-    crops: int | None = None  # spatial views of each clip; None for the number in the run's own test
-    batch: int = 8  # clips per batch
-    workers: int = 2  # decoding processes; 0 decodes in the main process
-    device: Literal["cpu", "cuda"] | None = None  # default: a GPU if available
-    progress: bool = False  # show a progress bar in a terminal
-    fps: float | None = None  # frame rate of folders of pictures; if given, such folders count as videos
-
-    def __post_init__(self) -> None:
-        """Check every value."""
-        for name, least in {"clips": 1, "crops": 1, "batch": 1, "workers": 0}.items():
-            number = getattr(self, name)
-            if number is not None and number < least:
-                raise OptionError(name, f"is {number}, expected a whole number from {least}")
-        if self.fps is not None and not 0 < self.fps < inf:
-            raise OptionError("fps", f"is {self.fps:g}, expected more than 0")
-        if self.device not in (None, "cpu", "cuda"):
-            raise OptionError("device", f"is {self.device}, expected cpu or cuda")
-
 
 # a video's logits (classes,), its features (width,), and the reason if it is unreadable, else an empty text;
 # features of width 0 if the model has no linear head
@@ -318,25 +290,25 @@ def _numbered(noun: str, count: int) -> list[str]:
 def predict(
     ckpt: str | Path | TrainedModel,
     videos: Paths,
-    top: int = 5,
+    top: Count = 5,
     *,
     evaluation: Evaluation | None = None,
 ) -> VideoPredictions:
-    """Classify videos.
+    """Predict names and probabilities for videos.
+
+    Only the checkpoint of a run is needed: it holds the class names and the settings of clips.
 
     Args:
-        ckpt: see :func:`load`: a loaded model, a run's folder, ``hub:NAME``.
+        ckpt: a run's folder or checkpoint, or a loaded model, see :func:`load`.
         videos: files, and folders (all videos below them).
-        top: number of classes to return for each video.
+        top: number of classes to name for each video.
         evaluation: views, batches and device; ``None`` for the defaults.
 
     Raises:
         UserError: an argument or the checkpoint is wrong, or there is no video. Unreadable videos raise
             no error: see ``VideoPredictions.broken``.
     """
-    if top < 1:
-        raise OptionError("top", f"is {top}, expected a whole number from 1")
-
+    refuse_wrong_values(predict, locals())
     evaluation = evaluation or Evaluation()
     records = find_videos(videos, evaluation.fps)
     trained = load(ckpt)

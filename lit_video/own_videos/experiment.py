@@ -34,9 +34,9 @@ class Asked:
     minutes: float | None = None  # minutes of training
     group: str | None = None  # column that names groups, or none
     split: str | None = None  # column that names the splits, or none
-    mirror: str | None = None  # yes or no: mirror half of the training clips
+    mirror: bool | None = None  # mirror half of the training clips
     weights: str | None = None  # weights to start from
-    frozen: str | None = None  # yes or no: freeze the backbone
+    frozen: bool | None = None  # freeze the backbone
     scheme: str | None = None  # the scheme of a model from scratch
     schemes: str | None = None  # schemes to compare, with commas
 
@@ -53,15 +53,14 @@ class Asked:
     @property
     def flags(self) -> list[str]:
         """Flags of the command line that ask for the same."""
-        words = []
-        for name, value in self.values.items():
-            words += [f"--{name}", f"{value:g}" if isinstance(value, float) else value]
-        return words
+        return [word for name, value in self.values.items() for word in _flag(name, value)]
 
 
-def yes_or_no(choice: bool | None) -> str | None:
-    """Return a choice as a flag's word; ``None`` leaves it to the plan."""
-    return None if choice is None else ("yes" if choice else "no")
+def _flag(name: str, value: Any) -> list[str]:
+    """Return a wish as the words of the command line."""
+    if isinstance(value, bool):
+        return [f"--{name}" if value else f"--no-{name}"]
+    return [f"--{name}", f"{value:g}" if isinstance(value, float) else value]
 
 
 def experiment_file(place: Path, output: Path | None, ending: str = "") -> Path:
@@ -131,7 +130,8 @@ def _looked_at(file: Path) -> set[str]:
 def _refuse_other_wishes(file: Path, planned: Mapping[str, Any], asked: Asked) -> None:
     for name, value in asked.values.items():
         if value != planned.get(name):
-            what = f"--{name} {value}: {file} is planned already, with {planned.get(name) or 'another'}"
+            other = "another" if planned.get(name) is None else " ".join(_flag(name, planned[name]))
+            what = f"{' '.join(_flag(name, value))}: {file} is planned already, with {other}"
             raise UserError(f"{what}; delete it to plan anew, or give another --output")
 
 

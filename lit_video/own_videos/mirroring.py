@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lit_video.utils.columns import words_of
 
-FLAG = "--mirror yes"
+FLAG = "--mirror"
 # words of actions, postures and things that have no side; in and out, open and close, push and pull may have one where
 # the camera stands still, so they are not among them
 WITHOUT_SIDE = {
@@ -39,7 +39,7 @@ class Mirroring(NamedTuple):
     reason: str
 
 
-def mirroring(classes: Sequence[str], asked: str | None = None) -> Mirroring:
+def mirroring(classes: Sequence[str], asked: bool | None = None) -> Mirroring:
     """Decide whether training mirrors half of the clips, by the names of the classes, and say why.
 
     No list of words finds all names of sides (L and R, cw and ccw, east and west, letters drawn in the air, any other
@@ -48,19 +48,17 @@ def mirroring(classes: Sequence[str], asked: str | None = None) -> Mirroring:
 
     Args:
         classes: names of the classes.
-        asked: ``yes`` or ``no`` where the user decides.
+        asked: whether to mirror, where the user decides.
     """
-    if asked:
-        return Mirroring(
-            asked == "yes", f"{'half of the clips' if asked == 'yes' else 'none'}, as --mirror {asked} asks"
-        )
+    if asked is not None:
+        return Mirroring(asked, f"half of the clips, as {FLAG} asks" if asked else "none, as --no-mirror asks")
 
     fault = next(filter(None, map(_unknown, classes)), "") or _nearly_equal(classes)
     if fault:
         advice = f"if all classes stay what they are in a mirror, {FLAG}"
         return Mirroring(False, f"none, because {fault}; {advice}")
     return Mirroring(
-        True, "half of the clips, as every class is the same from the other side by its name; else --mirror no"
+        True, "half of the clips, as every class is the same from the other side by its name; else --no-mirror"
     )
 
 

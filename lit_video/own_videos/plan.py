@@ -51,8 +51,8 @@ class PlanOptions:
     minutes: float | None = None  # minutes of training per run; None for the machine's default
     group: str | None = None  # column that names groups; "none" for no groups; None to look for groups
     folds: bool = False  # True to cross-validate if there are few videos
-    mirror: str | None = None  # "yes" to mirror half of the training clips, or "no"; None to decide by the classes
-    frozen: str | None = None  # "yes" to freeze the backbone of ``start``, or "no"; None for the machine's default
+    mirror: bool | None = None  # whether to mirror half of the training clips; None to decide by the classes
+    frozen: bool | None = None  # whether to freeze the backbone of ``start``; None for the machine's default
 
 
 @dataclass(frozen=True)

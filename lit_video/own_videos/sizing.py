@@ -33,7 +33,7 @@ from lit_video.utils.text import plural
 _logger = logging.getLogger(__name__)
 
 MINUTES_OF_DEVICE = {"CPU": 10.0, "GPU": 30.0}
-FROZEN_BY_DEFAULT = {"CPU": "yes", "GPU": "no"}  # but for small models, whose layers are all trained
+FROZEN_BY_DEFAULT = {"CPU": True, "GPU": False}  # but for small models, whose layers are all trained
 GB_OF_A_PIXEL = 3e-9  # three bytes, RGB
 
 
@@ -49,8 +49,8 @@ class Workload:
     tested: int  # test videos, summed over runs
     rows: TableRows  # schemes to compare; empty for the single row that belongs to the starting weights
     minutes: float | None
-    frozen: str | None  # yes or no: freeze the backbone; None for the machine's default
-    mirror: str | None  # yes or no: mirror training clips; None to decide by the classes
+    frozen: bool | None  # whether to freeze the backbone; None for the machine's default
+    mirror: bool | None  # whether to mirror training clips; None to decide by the classes
     features: Path  # folder of the features of a frozen backbone
     # trains a row with settings by group (trainer, data, model) on some of the videos, with so many runs at once
     rehearse: Callable[[Mapping[str, Any], Mapping[str, Any], int], Pace]
@@ -226,8 +226,8 @@ def _frozen(
 
     If the backbone is not frozen, return the start as it is, no choices, and ``None`` for the time.
     """
-    default = "no" if start.is_small else FROZEN_BY_DEFAULT[machine.kind]
-    is_frozen = (task.frozen or default) == "yes"
+    default = FROZEN_BY_DEFAULT[machine.kind] and not start.is_small
+    is_frozen = default if task.frozen is None else task.frozen
     if not start.weights or start.sides or not is_frozen:
         return start, [], None
     probe, chosen, seconds = probed(start, len(task.facts), task.epoch, minutes=minutes, classes=len(task.classes))

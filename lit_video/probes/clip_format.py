@@ -66,7 +66,7 @@ def clip_format(
 
     missing = [setting for setting in NAMES if setting not in values]
     if missing:
-        raise OptionError(", --".join(missing), f"{name} does not tell; give the values with which it was trained")
+        raise OptionError(", ".join(missing), f"{name} does not tell; give the values with which it was trained")
 
     num_frames = values["num_frames"]
     if not isinstance(num_frames, int) or isinstance(num_frames, bool) or num_frames < FEWEST_FRAMES:

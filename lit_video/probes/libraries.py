@@ -207,7 +207,7 @@ def _starting(name: str, options: ModelOptions) -> Any:
         except UserError:
             raise
         except Exception as error:  # the libraries raise anything
-            otherwise = "--random_weights takes it as it is before any training"
+            otherwise = "--random-weights takes it as it is before any training"
             raise UserError(f"{name}: its weights cannot be read: {one_line(error)[:200]}; {otherwise}") from error
 
 

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from lit_video.errors import OptionError
 from lit_video.utils.text import did_you_mean
 
 
@@ -71,12 +72,27 @@ def check_fields(instance: object) -> None:
     _check(type(instance), vars(instance))
 
 
+def refuse_wrong_values(annotated: Any, values: Mapping[str, Any]) -> None:
+    """Check ranges and choices of a function's arguments, the ``locals()`` of its first line, or of a class's fields.
+
+    Other types are not checked, as some are known to type checkers alone.
+
+    Raises:
+        OptionError: an argument has no value that its type offers.
+    """
+    for name, kind in annotated.__annotations__.items():
+        members = [member for member in (kind, *get_args(kind)) if get_origin(member) in (Annotated, Literal)]
+        if name in values and members and not fits(values[name], kind):
+            words = _listed([words_for(member) for member in members])
+            raise OptionError(name, f"is {values[name]}, expected {words}")
+
+
 def _check(annotated: Any, values: Mapping[str, Any]) -> None:
     for name, kind in types_of(annotated).items():
         if name in values and not fits(values[name], kind):
             value = values[name]
             hint = did_you_mean(value, _choices(kind)) if isinstance(value, str) else ""
-            raise ValueError(f"{name} is {value!r}, expected {_in_words(kind)}{hint}")
+            raise ValueError(f"{name} is {value!r}, expected {words_for(kind)}{hint}")
 
 
 @cache
@@ -157,26 +173,26 @@ _NAMES = {
 }
 
 
-def _in_words(kind: Any) -> str:
+def words_for(kind: Any) -> str:
     """Return what a type takes, for messages: ``none, at least 1, or backbone``."""
     origin = get_origin(kind)
     inner = get_args(kind)
 
     if origin is Annotated:
         limits = " and ".join(repr(limit) for limit in inner[1:] if isinstance(limit, Range))
-        return f"{_in_words(inner[0])} {limits}" if inner[0] is int else f"a number {limits}"
+        return f"{words_for(inner[0])} {limits}" if inner[0] is int else f"a number {limits}"
     if origin in (Union, UnionType):
-        return _listed([_in_words(member) for member in inner])
+        return _listed([words_for(member) for member in inner])
     if origin is Literal:
         return _listed([str(choice) for choice in inner])
     if origin is tuple and inner[-1] is not Ellipsis:
-        return " and ".join(_in_words(member) for member in inner)
+        return " and ".join(words_for(member) for member in inner)
     if origin is not None and isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
-        return f"names with {_in_words(inner[1])} each"
+        return f"names with {words_for(inner[1])} each"
     if origin is type:
         return f"a subclass of {inner[0].__name__}"
     if inner:
-        return f"a list, each {_in_words(inner[0])}"
+        return f"a list, each {words_for(inner[0])}"
     return _NAMES.get(kind) or str(getattr(kind, "__name__", kind))
 
 

@@ -1,14 +1,16 @@
 """Test that a command line is a call of a function, and that nothing below commands reads or prints one."""
 
 import ast
+import inspect
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import lit_video
 from lit_video.__main__ import main
-from lit_video.commands.parser import COMMANDS
+from lit_video.commands.signatures import NO_DEFAULT, signature
 from lit_video.errors import RunFailed, RunStopped
 from lit_video.launching.slurm import Resources
 from lit_video.settings.flags import UserSetting
@@ -18,7 +20,7 @@ from tests.conftest import EXPERIMENTS, ROOT
 PACKAGE = ROOT / "lit_video"
 TABLE = EXPERIMENTS / "ablation_tw.yaml"
 SCALE = EXPERIMENTS / "scale/ssv2.yaml"
-ROWS = {"table": [TABLE, SCALE], "rows": ["tw0,tw1"], "recipe": None}
+ROWS = {"table": [TABLE], "overlays": [SCALE], "rows": ["tw0,tw1"], "recipe": None}
 WORDS = ["ablation_tw", "-c", "scale/ssv2", "--row", "tw0,tw1", "--data.root", "DIR"]
 GIVEN = [UserSetting("data.root", "DIR")]
 OWN = {"videos": Path("tests"), "output": Path("o"), "minutes": 2.0, "group": None, "jobs": None, "weights": "none"}
@@ -26,77 +28,55 @@ OWN |= {"split": None, "mirror": None}
 OWN_WORDS = ["tests", "-o", "o", "--minutes", "2", "--weights", "none", "--data.num_workers", "0"]
 WORKERS = [UserSetting("data.num_workers", "0")]
 
-# command -> function, its positional and its keyword arguments
+# a command with an argument of each kind -> its function, and the arguments of the call
 CALLS = {
     ("fit", *WORDS, "--seeds", "1,2", "--jobs", "2"): (
         "fit",
-        (),
         ROWS | {"settings": GIVEN, "seeds": [1, 2], "runs": Path("runs"), "jobs": 2, "reuse": False},
     ),
-    ("cost", *WORDS): ("cost", (), ROWS | {"settings": GIVEN}),
-    ("data", "floors", *WORDS): ("floors", (), ROWS | {"settings": GIVEN}),
     ("sweep", *WORDS, "--launcher", "slurm", "--gpus-per-run", "4", "--time", "1:00"): (
         "sweep",
-        ([TABLE], [SCALE]),
         {
-            **{"rows": ["tw0,tw1"], "recipe": None, "settings": GIVEN, "seeds": [0], "runs": Path("runs")},
-            **{"jobs": None, "gpus_per_run": 4, "reuse": False, "slurm": Resources(None, 4, {"time": "1:00"})},
+            **{"tables": [TABLE], "overlays": [SCALE], "rows": ["tw0,tw1"], "recipe": None, "settings": GIVEN},
+            **{"seeds": (0,), "runs": Path("runs"), "jobs": None, "gpus_per_run": 4, "reuse": False},
+            "slurm": Resources(None, 4, {"time": "1:00"}),
         },
     ),
     ("table", "ablation_tw", "--runs", "tests", "--seeds", "3"): (
         "table",
-        ([TABLE], []),
-        {"runs": Path("tests"), "seeds": [3], "recipe": None, "overridden": False},
-    ),
-    ("report", "a", "b", "-o", "x.html", "--overridden"): (
-        "report",
-        ([Path("a"), Path("b")],),
-        {"output": Path("x.html"), "experiments": Path("experiments"), "overridden": True},
-    ),
-    ("pack", "a", "-o", "b"): ("pack", ([Path("a")],), {"output": Path("b")}),
-    ("dashboard", "ablation_tw", "--entity", "us", "--project", "p"): (
-        "dashboard",
-        ([TABLE], []),
-        {"recipe": None, "entity": "us", "project": "p", "preview": False},
+        {
+            **{"table": [TABLE], "overlays": [], "runs": Path("tests"), "seeds": [3]},
+            **{"recipe": None, "overridden": False},
+        },
     ),
     ("test", "--weights", "hub:x", "--data.root", "DIR"): (
         "test",
-        (),
         {"ckpt": None, "weights": "hub:x", "configs": [], "settings": GIVEN},
     ),
-    ("finetune", *OWN_WORDS, "--frozen", "no", "--seed", "3"): (
+    ("finetune", *OWN_WORDS, "--no-frozen", "--seed", "3"): (
         "finetune",
-        (),
         OWN | {"settings": WORKERS, "frozen": False, "scheme": None, "seed": 3},
-    ),
-    ("compare", *OWN_WORDS, "--schemes", "xvit,joint"): (
-        "compare",
-        (),
-        OWN | {"settings": WORKERS, "schemes": "xvit,joint", "seeds": [0, 1, 2]},
     ),
     ("profile", "joint", "--look", "--data.num_workers", "0"): (
         "profile",
-        ("joint",),
-        {"train": False, "on": None, "seeds": [0], "output": None, "jobs": 1, "settings": WORKERS},
+        {
+            **{"scheme": "joint", "train": False, "on": None, "seeds": (0,)},
+            **{"output": None, "jobs": 1, "settings": WORKERS},
+        },
     ),
-    ("probe", "RUN", "--pairs", "4", "--image_size", "32,48"): (
+    ("probe", "RUN", "--pairs", "4", "--image-size", "32,48"): (
         "probe",
-        ("RUN",),
-        {"pairs": 4, "image_size": [32, 48], "seed": 0, "output": None, "tokens": False, "random_weights": False},
+        {
+            **{"model": "RUN", "minutes": None, "pairs": 4, "num_frames": None, "image_size": [32, 48]},
+            **{"mean": None, "std": None, "tokens": False, "random_weights": False},
+            **{"seed": 0, "device": None, "output": None},
+        },
     ),
     ("data", "check", "tests", "--dataset", "VideoFolder", "--data.root", "DIR"): (
         "check",
-        (Path("tests"), "VideoFolder"),
-        {"settings": GIVEN, "decode": False, "output": None},
+        {"root": Path("tests"), "dataset": "VideoFolder", "settings": GIVEN, "decode": False, "output": None},
     ),
-    ("data", "prepare", "tests", "b", "--preset", "fast", "--short-side", "64"): (
-        "prepare",
-        (Path("tests"), Path("b")),
-        {"preset": "fast", "short_side": 64},
-    ),
-    ("weights",): ("published_weights", (), {}),
-    ("weights", "fetch", "a", "b"): ("fetch_weights", ("a", "b"), {}),
-    ("doctor", "--runs", "x"): ("doctor", (Path("x"),), {}),
+    ("doctor", "--runs", "x"): ("doctor", {"runs": Path("x")}),
 }
 WITH_A_CHECKPOINT = {
     "predict": ("predict", ["tests", "--top", "2"]),
@@ -124,12 +104,38 @@ def calls_of(name, monkeypatch):
 
 @pytest.mark.parametrize("words", CALLS, ids=" ".join)
 def test_a_command_calls_its_function_with_its_words(words, monkeypatch):
-    name, given, named = CALLS[words]
+    name, named = CALLS[words]
     assert callable(getattr(lit_video, name))
     calls = calls_of(name, monkeypatch)
     with pytest.raises(Called):
         main(list(words))
-    assert calls == [(given, named)]
+    assert calls == [((), named)]
+
+
+def test_names_of_weights_are_given_one_by_one(monkeypatch):
+    calls = calls_of("fetch_weights", monkeypatch)
+    with pytest.raises(Called):
+        main(["weights", "fetch", "a", "b"])
+    assert calls == [(("a", "b"), {})]
+
+
+@pytest.mark.parametrize("command", every_parser())
+def test_a_function_s_arguments_are_read_as_python_has_them(command):
+    """The file's own words and Python's signature agree: names, defaults, and what is given by name alone."""
+    name = function_of(command)
+    arguments = signature(name).arguments
+    parameters = inspect.signature(getattr(lit_video, name)).parameters
+    assert [*arguments] == [key for key in parameters if parameters[key].kind != inspect.Parameter.VAR_POSITIONAL]
+    for key, argument in arguments.items():
+        parameter = parameters[key]
+        assert argument.by_name == (parameter.kind == parameter.KEYWORD_ONLY)
+        assert argument.default == (NO_DEFAULT if parameter.default is parameter.empty else parameter.default)
+        assert argument.text, f"{name}: {key} is not explained"
+
+
+def function_of(command):
+    """Return the name of the function that a command is a door to."""
+    return import_module(f"lit_video.commands.{command.replace(' ', '_')}").FUNCTION
 
 
 @pytest.mark.parametrize("command", WITH_A_CHECKPOINT)
@@ -138,14 +144,18 @@ def test_a_command_of_a_trained_model_calls_its_function(command, run, monkeypat
     calls = calls_of(name, monkeypatch)
     with pytest.raises(Called):
         main([command, *words, "--ckpt", str(run)])
-    ((given, _),) = calls
-    assert given[0] == run / "last.ckpt"
+    ((_, named),) = calls
+    assert named["ckpt"] == run / "last.ckpt"
 
 
-def test_every_command_is_a_door():
-    tried = {" ".join(words[:2]) if words[0] == "data" else words[0] for words in CALLS} | {"weights fetch"}
-    assert tried | WITH_A_CHECKPOINT.keys() == every_parser().keys()
-    assert len(COMMANDS) == 19
+@pytest.mark.parametrize("command", every_parser())
+def test_a_command_has_all_arguments_of_its_function(command):
+    """Arguments that no flag gives are objects, which the command makes of flags of its own."""
+    name = function_of(command)
+    assert name in lit_video.__all__
+    parser = every_parser()[command]
+    arguments = {action.dest for action in parser._actions} | ({"settings"} if parser.settings else set())
+    assert signature(name).arguments.keys() - arguments <= {"evaluation", "slurm"}
 
 
 @pytest.mark.parametrize(

@@ -210,9 +210,9 @@ def test_a_folder_is_fine_tuned_as_on_the_command_line(rooms, tmp_path, capsys):
     assert first.startswith(f"# Made by lit_video finetune {rooms} --minutes 0.01 --weights none '--model.size=")
     assert "of 4 test videos are right" in shown(tested)
 
-    with pytest.raises(UserError, match=r"--minutes 3.0: .* is planned already, with 0.01"):
+    with pytest.raises(UserError, match=r"--minutes 3: .* is planned already, with --minutes 0.01"):
         lit_video.finetune(rooms, **asked | {"minutes": 3})
-    with pytest.raises(UserError, match=r"--frozen yes: .* is planned already, with another"):
+    with pytest.raises(UserError, match=r"--frozen: .* is planned already, with another"):
         lit_video.finetune(rooms, **asked, frozen=True)
 
 
@@ -258,11 +258,14 @@ def test_a_mistake_is_the_line_that_the_command_line_prints(mistake, capsys):
         (lambda: lit_video.finetune("tests", minutes=-1), "minutes: is -1, expected a number above 0"),
         (lambda: lit_video.fit("ablation_tw", seeds=[-1]), "seeds: is -1, expected whole numbers"),
         (lambda: lit_video.fit("ablation_tw", seeds=[]), "seeds: there is none"),
-        (lambda: lit_video.fit("ablation_tw", jobs=0), "jobs: is 0, expected a whole number from 1"),
-        (lambda: lit_video.sweep("ablation_tw", gpus_per_run=1.5), "gpus-per-run: is 1.5, expected a whole number"),
-        (lambda: lit_video.prepare("tests", "x", short_side=8), "short-side: is 8, expected a whole number from 16"),
-        (lambda: lit_video.prepare("tests", "x", preset="tiny"), "preset: is tiny, expected one of small"),
-        (lambda: lit_video.export("x", "onx", "out"), "to: is onx, expected one of hf-timesformer"),
+        (lambda: lit_video.fit("ablation_tw", jobs=0), "jobs: is 0, expected a whole number of at least 1"),
+        (lambda: lit_video.sweep("ablation_tw", gpus_per_run=1.5), "gpus_per_run: is 1.5, expected a whole number"),
+        (
+            lambda: lit_video.prepare("tests", "x", short_side=8),
+            "short_side: is 8, expected a whole number of at least 16",
+        ),
+        (lambda: lit_video.prepare("tests", "x", preset="tiny"), "preset: is tiny, expected small"),
+        (lambda: lit_video.export("x", "onx", "out"), "to: is onx, expected hf-timesformer"),
     ],
 )
 def test_a_value_out_of_range_is_named(call, said):

@@ -1,4 +1,4 @@
-"""Test which rows ``fit`` selects, and the settings that ``--print_config`` prints."""
+"""Test which rows ``fit`` selects, and the settings that ``--print-config`` prints."""
 
 import pytest
 import yaml
@@ -25,7 +25,7 @@ def test_rows_are_named_or_numbered_with_commas_or_one_by_one(table):
 
 def printed(capsys, *flags):
     capsys.readouterr()
-    assert main(["fit", "--config", "experiments/ablation_tw.yaml", *flags, "--print_config"]) == 0
+    assert main(["fit", "--config", "experiments/ablation_tw.yaml", *flags, "--print-config"]) == 0
     return list(yaml.safe_load_all(capsys.readouterr().out))
 
 
@@ -39,7 +39,7 @@ def test_a_seed_in_a_file_is_that_of_the_run_or_refused(capsys, tmp_path, tiny):
     (tmp_path / "seed.yaml").write_text("seed_everything: 42\n")
     flags = ["--config", str(tmp_path / "seed.yaml"), "--row=tw1", FOUR_SKILLS, *tiny]
     assert printed(capsys, *flags, "--seeds=42")[0]["seed_everything"] == 42
-    assert main(["fit", "ablation_tw", *flags, "--print_config"]) == 2
+    assert main(["fit", "ablation_tw", *flags, "--print-config"]) == 2
     assert "seed.yaml: seed_everything: is the seed of the run; leave it out" in capsys.readouterr().err
 
 

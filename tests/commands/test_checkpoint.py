@@ -42,7 +42,7 @@ def test_of_a_run_with_several_checkpoints_it_is_the_tested_one(run, tmp_path, c
 
 
 def test_a_run_is_tested_with_its_own_settings(run, capsys):
-    assert main(["test", "--ckpt_path", str(run), "--trainer.accelerator=cpu"]) == 0
+    assert main(["test", "--ckpt", str(run), "--trainer.accelerator=cpu"]) == 0
     expected = read_finished(run).result.metrics["test/video_top1"]
     assert re.search(rf"test/video_top1 {expected:.2f}\n", capsys.readouterr().out)
 

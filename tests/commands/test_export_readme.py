@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.inference.predict import Evaluation, predict
+from lit_video.inference.evaluation import Evaluation
+from lit_video.inference.predict import predict
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
 from lit_video.video.released_sampling import ReleasedDense

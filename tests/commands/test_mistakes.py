@@ -114,6 +114,12 @@ finetune README.md                             | README.md: is no table (.csv, .
 finetune docs                                  | docs: holds
 finetune docs --weights nothing                 | --weights: nothing: no such file; give a run's last
 finetune docs --time 3                         | --time=3; here it is --minutes of finetune
+probe RUN --num_frames 8                       | --num_frames=8 (did you mean --num-frames?)
+probe RUN --pairs 1                            | --pairs: is 1, expected a whole number of at least 4
+prepare                                        | no command 'prepare' (did you mean data prepare?)
+data prepare docs x --short-side 8             | --short-side: is 8, expected a whole number of at least 16
+sweep TABLE --jobs 0                           | argument --jobs: is 0, expected a whole number of at least 1
+fit TABLE --print_config                       | --print_config (did you mean --print-config?)
 fit TABLE --num_workers 3                      | --num_workers=3; here it is --data.num_workers
 compare docs --schemes xvit,timesformer        | no scheme 'timesformer' (did you mean divided?); schemes: xvit
 compare docs --schemes ViViT                   | no scheme 'ViViT' (did you mean vivit2?); schemes: xvit

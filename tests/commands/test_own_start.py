@@ -96,7 +96,7 @@ def test_published_weights_go_the_whole_way(hub, videos, capsys, rows_in_this_pr
     )
     monkeypatch.setattr(finetune, "fit_experiment", lambda *given, **more: passes.clear() or fit(*given, **more))
     # the default for models that are as wide as the published one
-    command = ["finetune", "rooms", "--frozen", "yes", "--minutes", "0.01", "--trainer.logger=false"]
+    command = ["finetune", "rooms", "--frozen", "--minutes", "0.01", "--trainer.logger=false"]
     command += ["--trainer.max_epochs=2"]
     assert main(command) == 0
     said = capsys.readouterr().out

@@ -381,7 +381,7 @@ def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, m
 
 
 def test_a_run_is_a_start_for_other_videos(run, videos, capsys, rows_in_this_process):
-    command = ["finetune", "rooms", "--weights", str(run), "--minutes", "0.01", "--frozen", "no"]
+    command = ["finetune", "rooms", "--weights", str(run), "--minutes", "0.01", "--no-frozen"]
     command += ["--trainer.max_epochs=1", "--trainer.logger=false"]
     assert main(command) == 0
     said = capsys.readouterr().out

@@ -23,8 +23,8 @@ def classes_of(text):
 def test_classes_that_may_have_a_side_are_not_mirrored(text):
     decision = mirroring(classes_of(text))
     assert not decision.is_on
-    assert decision.reason.startswith("none, because ") and decision.reason.endswith("--mirror yes")
-    assert mirroring(classes_of(text), "yes").is_on
+    assert decision.reason.startswith("none, because ") and decision.reason.endswith("--mirror")
+    assert mirroring(classes_of(text), True).is_on
 
 
 @pytest.mark.parametrize(
@@ -48,5 +48,5 @@ def test_classes_that_differ_in_one_word_are_not_mirrored(pair):
 )
 def test_classes_of_known_words_without_a_side_are_mirrored_unless_the_user_says_no(classes):
     decision = mirroring(classes)
-    assert decision.is_on and "--mirror no" in decision.reason
-    assert not mirroring(classes, "no").is_on
+    assert decision.is_on and "--no-mirror" in decision.reason
+    assert not mirroring(classes, False).is_on

@@ -91,7 +91,7 @@ def colours(clips):
 @pytest.mark.parametrize("name", ["colours", "small"])
 def test_the_command_probes_a_function_or_module_of_a_file(name, here, capsys):
     (here / "features_of_mine.py").write_text(FILE)
-    clip = ["--num_frames", "8", "--image_size", "32", "--mean", "0.5", "--std", "0.25"]
+    clip = ["--num-frames", "8", "--image-size", "32", "--mean", "0.5", "--std", "0.25"]
     try:
         assert main(["probe", f"features_of_mine.py:{name}", "--pairs", "4", "-o", "out", *clip]) == 0
         assert "as given" in capsys.readouterr().out and (here / "out/skills.csv").is_file()
@@ -147,10 +147,10 @@ def test_a_folder_of_transformers_has_its_clips_and_features(folder):
 
 def test_a_folder_without_pixels_or_weights_says_so(folder):
     (folder / "preprocessor_config.json").unlink()
-    with pytest.raises(UserError, match="mean, --std"):
+    with pytest.raises(UserError, match="mean, std"):
         frozen_model(folder, ModelOptions())
     (folder / "model.safetensors").unlink()
-    with pytest.raises(UserError, match="random_weights"):
+    with pytest.raises(UserError, match="random-weights"):
         frozen_model(folder, ModelOptions(mean=0.5, std=0.5))
     assert frozen_model(folder, ModelOptions(mean=0.5, std=0.5, random_weights=True)).features(CLIPS).shape == (2, 16)
 
@@ -186,7 +186,7 @@ def test_a_video_model_of_torchvision_has_the_clips_of_its_published_weights(mon
         raise OSError("no network")
 
     monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", no_network)
-    with pytest.raises(UserError, match=r"no network.*random_weights"):
+    with pytest.raises(UserError, match=r"no network.*random-weights"):
         frozen_model("torchvision:r3d_18", ModelOptions())
     with pytest.raises(UserError, match="mvit_v2_s"):
         frozen_model("torchvision:mvit_v2", ModelOptions())
@@ -273,7 +273,7 @@ def test_constant_features_tell_nothing():
 
 
 def test_a_setting_that_is_not_known_is_asked_for():
-    with pytest.raises(UserError, match="num_frames, --mean, --std"):
+    with pytest.raises(UserError, match="num_frames, mean, std"):
         lit_video.probe(Small(), image_size=32, pairs=4)
     with pytest.raises(UserError, match="num_frames"):
         probed(Small(), num_frames=1, pairs=4)

@@ -129,7 +129,7 @@ def test_names_steer_no_terminal_and_no_markdown():
     assert "[bold]\x1b" not in (text := text_table("[/x]", ["[/y]"], [["[bold]\x1b\n"]])) and "[/x]" in text
 
 
-PRINTED = "fit --print_config --config experiments/timesformer_schemes.yaml --row joint"
+PRINTED = "fit --print-config --config experiments/timesformer_schemes.yaml --row joint"
 
 
 @pytest.mark.parametrize("words", ["--help", "fit --help", "weights", pytest.param(PRINTED, marks=pytest.mark.slow)])

@@ -145,7 +145,7 @@ def test_a_file_before_the_table_is_no_later_one(table, tmp_path):
 def test_the_command_says_so_in_one_line(table, tmp_path, capsys):
     own = tmp_path / "mine.yaml"
     own.write_text("model: {init_args: {window: 2}}\n")
-    command = ["fit", "--config", str(table[0]), "--config", str(own), "--row", "second", "--print_config"]
+    command = ["fit", "--config", str(table[0]), "--config", str(own), "--row", "second", "--print-config"]
     assert main([*command, "--runs", str(tmp_path / "runs")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert str(own) in line and "--model.window=2" in line

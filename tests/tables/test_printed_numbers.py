@@ -77,7 +77,7 @@ def test_an_unknown_key_beside_a_printed_number_is_refused(key, tmp_path):
 def test_a_row_starts_from_the_run_of_its_own_recipe(recipe, scale, capsys):
     """S8: Epic-Kitchens' rows of a recipe start from Kinetics' rows of the same recipe."""
     files = [f"--config={EXPERIMENTS / name}" for name in ("vivit_models.yaml", "scale/epic100.yaml")]
-    assert main(["fit", *files, "--row=model1,model2", f"--recipe={recipe}", "--print_config"]) == 0
+    assert main(["fit", *files, "--row=model1,model2", f"--recipe={recipe}", "--print-config"]) == 0
     configs = list(yaml.load_all(capsys.readouterr().out, yaml.CSafeLoader))
     weights = [config["model"]["init_args"]["weights"] for config in configs]
     assert weights == [f"runs/vivit_models/{scale}/{row}/seed0" for row in ("model1", "model2")]
