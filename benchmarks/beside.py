@@ -34,7 +34,7 @@ from lit_video.utils.files import is_video
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 WORKER = Path(__file__).with_name("beside_worker.py")
-FRAMES = 8  # of a clip
+FRAMES = 8  # frames of a clip
 LISTED = 1000
 LENGTH, RATE, WIDTH, HEIGHT = 240, 25, 320, 240
 # codecs with their pixels and options; key frames are 12 apart, as cameras and data sets have them at the closest

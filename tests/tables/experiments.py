@@ -75,10 +75,14 @@ def equal(setting, resolved):
 
 
 def at(config, key):
-    """Return the value of a flat key such as ``data.sampling.stride`` in a resolved configuration."""
-    for part in key.split("."):
+    """Return the value of a flat key such as ``data.sampling.stride`` in a resolved configuration.
+
+    A record that is older than the setting has none: ``None``.
+    """
+    *sections, last = key.split(".")
+    for part in sections:
         config = config["init_args"][part] if "init_args" in config else config[part]
-    return config
+    return config.get("init_args", config).get(last)
 
 
 def skill_sets():

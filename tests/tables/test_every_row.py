@@ -224,7 +224,8 @@ def check(part, roots, folder):
 def check_start(model, folder):
     """Load the weights of the row that another row starts from; on the meta device names and shapes are compared."""
     table, scale, row = folder.parts[-4:-1]
-    given = resolved(row, EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{scale}.yaml")
+    scale, _, recipe = scale.partition("-")
+    given = resolved(row, EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{scale}.yaml", recipe=recipe or None)
     load_pretrained(model.network, given.model.network.state_dict(), fresh_head=True)
 
 

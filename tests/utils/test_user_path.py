@@ -42,7 +42,7 @@ def test_settings_and_flags_follow_the_same_rule(home, tmp_path, capsys):
     assert TemporalSkills(root="$PLACE").root.parent == tmp_path / "place"
     assert weights_path("~/x.ckpt") == home / "x.ckpt"
     assert main(["table", "ablation_tw", "--runs=~/runs"]) == 2
-    assert "~/runs: no such folder" in capsys.readouterr().err
+    assert f"{home / 'runs'}: no such folder" in capsys.readouterr().err
     assert main(["pack", "~/runs", "--output=$PLACE/packs"]) == 2
     assert main(["predict", "--ckpt=~/run", "video.mp4"]) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == []
