@@ -22,13 +22,13 @@ Decided = Literal[
 ]
 TestedJudgement = Literal[Decided, "undecided", "too few to tell"]
 Judgement = Literal[TestedJudgement, Forbidden]  # in the order of a summary
-Side = Literal["supported", "contradicted"]
-BY_CONSTRUCTION: Mapping[Side, Decided] = {
+_Side = Literal["supported", "contradicted"]
+_BY_CONSTRUCTION: Mapping[_Side, Decided] = {
     "supported": "supported by construction",
     "contradicted": "contradicted by construction",
 }
-Rows = tuple[str, str]
-Chances = Mapping[Rows, float]  # one-sided p-values by pair
+_Rows = tuple[str, str]
+_Chances = Mapping[_Rows, float]  # one-sided p-values by pair
 PairAnswer = Literal["holds", "fails", "undecided"]
 
 
@@ -123,7 +123,7 @@ def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
     shown = max(detectable(difference, len(differences)) for difference in differences.values())
     judged = Judged("undecided", pairs=pairs, chance=chance, detectable=shown, recorded=recorded)
     if decision:
-        return replace(judged, judgement=BY_CONSTRUCTION[decision] if by_construction else decision)
+        return replace(judged, judgement=_BY_CONSTRUCTION[decision] if by_construction else decision)
     if alike.keys() == differences.keys() and max(alike.values()) <= LEVEL:
         return replace(judged, judgement="differ by at most", chance=max(alike.values()))
 
@@ -168,7 +168,7 @@ def _refusal(
     return None, ""
 
 
-def _of_spread(claim: Claim, runs: TableRuns) -> tuple[Chances, Chances]:
+def _of_spread(claim: Claim, runs: TableRuns) -> tuple[_Chances, _Chances]:
     """Return the chances that a row's seeds spread by less than the margin, and by more, if the claim is wrong."""
     chances = {pair: chances_of_spread(runs.row_hits.accuracies(pair[0]), claim.margin) for pair in claim.pairs}
     inside = {pair: at_least for pair, (at_least, _) in chances.items()}
@@ -176,7 +176,7 @@ def _of_spread(claim: Claim, runs: TableRuns) -> tuple[Chances, Chances]:
     return _corrected(inside), _corrected(outside)
 
 
-def _of_differences(claim: Claim, differences: Mapping[Rows, Interval]) -> tuple[Chances, Chances, Chances]:
+def _of_differences(claim: Claim, differences: Mapping[_Rows, Interval]) -> tuple[_Chances, _Chances, _Chances]:
     """Return p-values by pair: its difference lies inside of the claim's bounds, outside, and its rows are alike.
 
     The last is only asked where the runs would show it: of two rows without any difference with 80 % power.
@@ -196,12 +196,12 @@ def _of_differences(claim: Claim, differences: Mapping[Rows, Interval]) -> tuple
     return _corrected(inside, alike.values()), _corrected(outside, alike.values()), _corrected(alike, either)
 
 
-def _corrected(chances: Chances, further: Iterable[float] = ()) -> Chances:
+def _corrected(chances: _Chances, further: Iterable[float] = ()) -> _Chances:
     """Correct p-values by pair for the number of a claim's questions (Holm), with those that are asked further."""
     return dict(zip(chances, holm_adjusted([*chances.values(), *further]), strict=False))
 
 
-def _answered(pair: Comparison, claim: Claim, inside: Chances, outside: Chances, alike: Chances) -> JudgedPair:
+def _answered(pair: Comparison, claim: Claim, inside: _Chances, outside: _Chances, alike: _Chances) -> JudgedPair:
     """Return a pair with what the tests say of it, if it was tested."""
     answer: PairAnswer | None = None
     if pair.rows in inside:
@@ -211,11 +211,11 @@ def _answered(pair: Comparison, claim: Claim, inside: Chances, outside: Chances,
     return JudgedPair(pair, answer, claim.alike(pair.rows) if is_alike else None)
 
 
-def _decide(inside: Chances, outside: Chances) -> tuple[Side | None, float]:
+def _decide(inside: _Chances, outside: _Chances) -> tuple[_Side | None, float]:
     """Return what tests decide, with its p-value: one pair lies outside of the claim's bounds, or all lie inside."""
     fails = min(outside.values())
     holds = max(inside.values())
-    side: Side | None = "supported" if holds <= LEVEL else None
+    side: _Side | None = "supported" if holds <= LEVEL else None
     return "contradicted" if fails <= LEVEL else side, min(fails, holds)
 
 
