@@ -29,7 +29,7 @@ def before_page(verdicts: Sequence[Verdict], head: str) -> str:
             was = earlier.get(verdict.scale)
             now = after(verdict)
             if was and was != now:
-                line = (str(number), as_markdown(main.claim.text), was, now, RULES.get(verdict.judgement, ""))
+                line = (str(number), as_markdown(main.claim.text), was, now, RULES.get(verdict.judged.judgement, ""))
                 scales.setdefault(line, []).append(verdict.scale)
             same += was == now
     if not scales:
@@ -43,4 +43,4 @@ def before_page(verdicts: Sequence[Verdict], head: str) -> str:
 
 def after(verdict: Verdict) -> str:
     """Return a verdict's words of today, without its reason unless that is a control which is missing."""
-    return f"{verdict.words}: {NEEDS_CONTROL}" if verdict.judged.why == NEEDS_CONTROL else verdict.words
+    return f"{verdict.judged.words}: {NEEDS_CONTROL}" if verdict.judged.why == NEEDS_CONTROL else verdict.judged.words

@@ -18,7 +18,7 @@ def link_of(verdict: Verdict) -> str:
 
 def across(main: Verdict) -> str:
     """Say which scales answer a claim differently and why, or that at least three data sets answer it alike."""
-    tested = [verdict for verdict in (main, *main.follow_ups) if verdict.tested]
+    tested = [verdict for verdict in (main, *main.follow_ups) if verdict.judged.tested]
 
     apart = []
     for first, second in combinations(tested, 2):
@@ -27,7 +27,7 @@ def across(main: Verdict) -> str:
     if apart:
         return f"; {', '.join(apart)} differ: {main.claim.differs or 'no explanation yet'}"
 
-    scales = [verdict.scale for verdict in tested if verdict.judgement.startswith(("supported", "contradicted"))]
+    scales = [verdict.scale for verdict in tested if verdict.judged.judgement.startswith(("supported", "contradicted"))]
     # embedded_longer and embedded+gpu have the data of embedded
     data = {re.split("[_+-]", scale)[0] for scale in scales}
     return f"; alike at {', '.join(scales)}" if len(data) > 2 else ""
@@ -35,12 +35,14 @@ def across(main: Verdict) -> str:
 
 def _apart(first: Verdict, second: Verdict) -> bool:
     """Return whether two scales answer a claim differently: by their judgements, or by the sign of a difference."""
-    answers = {first.judgement.split()[0], second.judgement.split()[0]}
+    answers = {first.judged.judgement.split()[0], second.judged.judgement.split()[0]}
     if answers == {"supported", "contradicted"}:
         return True
 
-    signs = {pair.compared.rows: pair.difference.sign for pair in second.pairs if pair.difference}
-    return any(pair.difference and pair.difference.sign * signs.get(pair.compared.rows, 0) < 0 for pair in first.pairs)
+    signs = {pair.compared.rows: pair.difference.sign for pair in second.judged.pairs if pair.difference}
+    return any(
+        pair.difference and pair.difference.sign * signs.get(pair.compared.rows, 0) < 0 for pair in first.judged.pairs
+    )
 
 
 def sharing(verdicts: Sequence[Verdict]) -> list[tuple[int, list[int]]]:
@@ -48,7 +50,7 @@ def sharing(verdicts: Sequence[Verdict]) -> list[tuple[int, list[int]]]:
 
     Equal predictions count as one run, because ``--reuse`` takes one training for equal rows of several tables.
     """
-    tested = [(number, verdict) for number, verdict in enumerate(verdicts, 1) if verdict.tested]
+    tested = [(number, verdict) for number, verdict in enumerate(verdicts, 1) if verdict.judged.tested]
 
     shared = []
     for number, verdict in tested:
@@ -75,7 +77,7 @@ def verdict_list(verdicts: Sequence[Verdict], page: str, first: int = 1) -> str:
 def _shortly(follow_up: Verdict, main: Verdict) -> str:
     """Return a follow-up's verdict, without its reason if that is the main verdict's too."""
     why = follow_up.judged.why
-    return follow_up.words if why and why == main.judged.why else follow_up.text
+    return follow_up.judged.words if why and why == main.judged.why else follow_up.text
 
 
 def verdict_lines(verdicts: Sequence[Verdict]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 
 from lit_video.tables.claims import Claim, read_claims
 from lit_video.tables.costing import judge_costs
-from lit_video.tables.judging import Judged, JudgedPair, Judgement, judge, rows_of
+from lit_video.tables.judging import Decided, Judged, Judgement, judge, rows_of
 from lit_video.tables.reading import read_table
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import LEVEL, holm_adjusted
@@ -36,39 +36,14 @@ class Verdict:
     survives: bool | None = None  # whether it holds after a correction for all claims; None if it needs none
 
     @property
-    def judgement(self) -> Judgement:
-        """The judgement without marks."""
-        return self.judged.judgement
-
-    @property
-    def pairs(self) -> Sequence[JudgedPair]:
-        """The compared pairs, with their differences."""
-        return self.judged.pairs
-
-    @property
-    def tested(self) -> bool:
-        """True if all rows were run and can decide the claim."""
-        return self.judged.tested
-
-    @property
-    def words(self) -> str:
-        """The judgement, with what is too few, or within how many points rows differ."""
-        if self.judgement == "too few to tell":
-            return f"too few {self.judged.few.partition(' ')[0]} to tell"
-        if self.judgement == "differ by at most":
-            return f"differ by at most {plural(self.judged.alike, 'point')}"
-        return str(self.judgement)
-
-    @property
     def text(self) -> str:
         """The judgement in words, with the reason if there is no verdict, and its marks."""
-        text = self.words
-        if self.judged.why:
-            text += f": {self.judged.why}"
-        if self.tested and len({pair.words for pair in self.pairs}) > 1:
-            by_pair = (f"{' - '.join(pair.compared.rows)} {pair.words or 'by construction'}" for pair in self.pairs)
+        judged = self.judged
+        text = f"{judged.words}: {judged.why}" if judged.why else judged.words
+        if judged.tested and len({pair.words for pair in judged.pairs}) > 1:
+            by_pair = (f"{' - '.join(pair.compared.rows)} {pair.words or 'by construction'}" for pair in judged.pairs)
             text += f" ({'; '.join(by_pair)})"
-        if self.tested and not self.judged.recorded:
+        if judged.tested and not judged.recorded:
             text += f" {NOT_RECORDED}"
         if self.survives is False:
             text += ", but not after correction for all claims"
@@ -78,15 +53,14 @@ class Verdict:
     def power(self) -> str:
         """The smallest difference in points that is shown with 80 % power, and what limits it; empty if untested."""
         detectable = self.judged.detectable
-        if not self.tested or not detectable or math.isinf(detectable):
+        if not self.judged.tested or not detectable or math.isinf(detectable):
             return ""
         limit = f"; {self.judged.few}" if self.judged.few else ""
         return f" (80 % power {detectable:.1f}{limit})"
 
 
-CountedCosts = Mapping[
-    tuple[str, str], Mapping[str, float]
-]  # multiply-adds of a view, 10^9, of rows, by table and scale
+# multiply-adds of a view, 10^9, of rows, by table and scale
+CountedCosts = Mapping[tuple[str, str], Mapping[str, float]]
 
 
 def judge_claims(
@@ -100,23 +74,20 @@ def judge_claims(
     verdicts = []
     for claim in claims:
         if claim.kind == "cheaper":
-            verdicts.append(_counted_verdict(claim, costs or {}))
+            counted = {scale: gmacs for (table, scale), gmacs in (costs or {}).items() if table == claim.table.name}
+            scale = claim.deciding(list(filter(claim.about, counted)))
+            verdicts.append(Verdict(claim, scale, judge_costs(claim, scale, counted.get(scale, {}))))
             continue
+
         by_scale = {read.table.scale: read for read in tables if read.table.name == claim.table.name}
         scales = [scale for scale in by_scale if claim.about(scale) and not scale.endswith(OTHER)]
         deciding = claim.deciding(scales)
-        main = _verdict(claim, by_scale, deciding)
-
-        follow_ups = []
-        for scale in scales:
-            if scale == deciding:
-                continue
-            verdict = _verdict(claim, by_scale, scale)
-            # a scale may have runs of other claims' rows only
-            if verdict.runs and (verdict.judgement != "not run" or verdict.judged.why):
-                follow_ups.append(verdict)
-
-        verdicts.append(replace(main, follow_ups=follow_ups))
+        others = [_verdict(claim, by_scale, scale) for scale in scales if scale != deciding]
+        # a scale may have runs of other claims' rows only
+        has_runs = [
+            other for other in others if other.runs and (other.judged.judgement != "not run" or other.judged.why)
+        ]
+        verdicts.append(replace(_verdict(claim, by_scale, deciding), follow_ups=has_runs))
 
     # two families of hypotheses: the claims where they are decided, and all follow-ups
     in_follow_ups = iter(corrected([follow_up for verdict in verdicts for follow_up in verdict.follow_ups]))
@@ -129,21 +100,15 @@ def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
     Claims share runs, so their tests depend on each other; Holm's procedure allows any dependence.
     """
-    chances = [verdict.judged.chance for verdict in verdicts if verdict.tested]
-    adjusted = iter(holm_adjusted(chances))
+    tested = [verdict.judged for verdict in verdicts if verdict.judged.tested]
+    adjusted = iter(holm_adjusted([judged.chance for judged in tested]))
 
     marked = []
     for verdict in verdicts:
-        chance = next(adjusted) if verdict.tested else 1.0
-        survives = chance <= LEVEL if verdict.judged.decided else None
-        marked.append(replace(verdict, survives=survives))
+        chance = next(adjusted) if verdict.judged.tested else 1.0
+        is_decided = verdict.judged.judgement in get_args(Decided)
+        marked.append(replace(verdict, survives=chance <= LEVEL if is_decided else None))
     return marked
-
-
-def _counted_verdict(claim: Claim, costs: CountedCosts) -> Verdict:
-    """Judge a claim about costs by those that were counted, at the scale that decides."""
-    scale = claim.deciding([scale for table, scale in costs if table == claim.table.name and claim.about(scale)])
-    return Verdict(claim, scale, judge_costs(claim, scale, costs.get((claim.table.name, scale), {})))
 
 
 def _verdict(claim: Claim, by_scale: Mapping[str, TableRuns], scale: str) -> Verdict:
@@ -201,7 +166,7 @@ def _order(table: Table, with_claims: Sequence[str]) -> tuple[Any, ...]:
 def verdict_counts(verdicts: Sequence[Verdict]) -> str:
     """Return the number of each verdict in words, and how many hold after a correction for their number."""
     order = get_args(Judgement)
-    marked = sorted(corrected(verdicts), key=lambda verdict: order.index(verdict.judgement))
+    marked = sorted(corrected(verdicts), key=lambda verdict: order.index(verdict.judged.judgement))
     counts = Counter(map(_counted, marked))
     surviving = Counter(_counted(verdict) for verdict in marked if verdict.survives)
 
@@ -216,7 +181,7 @@ def verdict_counts(verdicts: Sequence[Verdict]) -> str:
 
 def _counted(verdict: Verdict) -> str:
     """Return the words by which a verdict is counted, the same for any number of points."""
-    return "differ by at most N points" if verdict.judgement == "differ by at most" else verdict.words
+    return "differ by at most N points" if verdict.judged.judgement == "differ by at most" else verdict.judged.words
 
 
 def opening(verdicts: Sequence[Verdict]) -> str:
@@ -240,7 +205,7 @@ def of_table(read: TableRuns) -> list[str]:
     verdicts = []
     for main in judge_claims(read_claims(read.table.path.parent), [read]):
         for verdict in (main, *main.follow_ups):
-            if verdict.scale == read.table.scale and (differences_in_words(verdict) or verdict.tested):
+            if verdict.scale == read.table.scale and (differences_in_words(verdict) or verdict.judged.tested):
                 verdicts.append(verdict)
     if not verdicts:
         return []
@@ -256,7 +221,7 @@ def of_costs(table: Table, gmacs: Mapping[str, float]) -> list[str]:
         if claim.kind == "cheaper" and claim.table.name == table.name and claim.decides(table.scale)
     ]
     judged = judge_claims(claims, [], {(table.name, table.scale): gmacs})
-    verdicts = [verdict for verdict in judged if verdict.tested]
+    verdicts = [verdict for verdict in judged if verdict.judged.tested]
     return _lines(verdicts) if verdicts else []
 
 
@@ -287,6 +252,9 @@ def pairs_in_words(claim: Claim) -> str:
 
 def differences_in_words(verdict: Verdict) -> str:
     """Return our differences by pair, with their intervals."""
-    own = [pair.text for pair in verdict.pairs if pair.compared.rows in verdict.claim.pairs and pair.text]
-    others = [pair for pair in verdict.pairs if pair.compared.rows not in verdict.claim.pairs and pair.text]
-    return "; ".join([*own, *(f"over {pair.compared.second} {pair.text}" for pair in others)])
+    texts = []
+    for pair in verdict.judged.pairs:
+        of_claim = pair.compared.rows in verdict.claim.pairs
+        if pair.text:
+            texts.append(pair.text if of_claim else f"over {pair.compared.second} {pair.text}")
+    return "; ".join(texts)

@@ -36,7 +36,7 @@ def row_pairs(paper: Accuracies, measured: Accuracies, compare: Callable[[str, s
     number, because what keeps them from one was seen in the runs.
     """
     pairs: list[Pair] = []
-    tested = []
+    tested = {}
     for name, other_name in combinations(measured, 2):
         both = name in paper and other_name in paper
         ordered = both and paper[name] != paper[other_name]
@@ -46,33 +46,27 @@ def row_pairs(paper: Accuracies, measured: Accuracies, compare: Callable[[str, s
 
         comparison = compare(first, second)
         difference = comparison.difference
+        by_no_test = comparison.forbidden or (BY_CONSTRUCTION if comparison.by_construction else UNDECIDED)
         pair = Pair(
             first=first,
             second=second,
             paper=paper[first] - paper[second] if both else None,
-            verdict=_without_test(comparison) if ordered else None,
+            verdict=by_no_test if ordered else None,
             difference=difference.value if difference else None,
             low=difference.low if difference and difference.bounded else None,
             high=difference.high if difference and difference.bounded else None,
             skills=comparison.skills,
         )
         if ordered and difference:
-            tested.append((len(pairs), difference))
+            tested[len(pairs)] = difference
         pairs.append(pair)
 
-    chances = holm_adjusted([min(difference.above(0), difference.below(0)) for _, difference in tested])
-    for (number, difference), chance in zip(tested, chances, strict=True):
+    chances = holm_adjusted([min(difference.above(0), difference.below(0)) for difference in tested.values()])
+    for (number, difference), chance in zip(tested.items(), chances, strict=True):
         if chance <= LEVEL and pairs[number].verdict == UNDECIDED:
             verdict: OrderVerdict = "supported" if difference.value > 0 else "contradicted"
             pairs[number] = replace(pairs[number], verdict=verdict)
     return pairs
-
-
-def _without_test(comparison: Comparison) -> OrderVerdict:
-    """Return the verdict on a pair before any test: what forbids one, or that none has decided it."""
-    if comparison.forbidden:
-        return comparison.forbidden
-    return BY_CONSTRUCTION if comparison.by_construction else UNDECIDED
 
 
 def agreement_of(paper: Accuracies, measured: Accuracies, pairs: Sequence[Pair]) -> Agreement:

@@ -2,10 +2,12 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
 
 from lit_video.errors import UserError
 from lit_video.tables.contrasts import planned_contrast, row_contrast, uncovered
@@ -20,13 +22,31 @@ from lit_video.utils.yaml_files import read_yaml
 # spread: the seeds of one row differ by at most a margin, as a standard deviation
 # cheaper: the first row needs fewer multiply-adds; counted by ``cost``, without runs
 _Kind = Literal["better", "not_worse", "equal", "spread", "cheaper"]
-_KINDS: tuple[_Kind, ...] = get_args(_Kind)
-_NEEDED = {"claim", "section", "table"}
-_OTHERS = {"numbers", "varies", "control", "margin", "untestable", "differs"}
+_WITH_MARGIN = ("not_worse", "equal", "spread")
+_Pairs = Annotated[list[tuple[str, str]], msgspec.Meta(min_length=1)]
 LEAST_ALIKE = 2.0  # points; a smaller difference would take too many seeds
 MOST_ALIKE = 5.0
 # words of a claim that attention between frames helps; such a claim needs a control row without it
 IN_TIME = re.compile("attention in time|temporal attention|transformer over time|layer of the temporal encoder")
+
+
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A claim as its file has it; it names its rows by one of the kinds."""
+
+    claim: str
+    section: str | float
+    table: str
+    numbers: str = ""  # file of the scale with the paper's numbers, if they are not the table's own
+    varies: str | list[str] = []
+    control: str = ""
+    margin: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    untestable: str | dict[str, str] = {}
+    differs: str = ""
+    better: _Pairs | None = None
+    not_worse: _Pairs | None = None
+    equal: _Pairs | None = None
+    spread: Annotated[list[str], msgspec.Meta(min_length=1)] | None = None
+    cheaper: _Pairs | None = None
 
 
 @dataclass(frozen=True)
@@ -89,176 +109,108 @@ class Claim:
         for name, why in self.untestable.items():
             if scale.startswith(name) and not self.decides(scale):
                 return why
-        return self._varies_more(scale)
-
-    def _varies_more(self, scale: str) -> str:
-        """Say so if the rows of a pair will differ at a scale in more than the claim names, or in nothing."""
-        if self.kind == "spread":
+        if not self.table.settings:
             return ""
         table = table_at(self.table.path, scale)
-        for pair in self.pairs if table.settings else ():
-            if why := self.why_not_compared(pair, planned_contrast(table, *map(table.row, pair))):
-                return why
-        return ""
+        return self.why_not_compared(lambda *pair: planned_contrast(table, *map(table.row, pair)))
 
-    def why_not_compared(self, pair: tuple[str, str], contrast: Sequence[str] | None) -> str:
-        """Return why two rows that differ in some settings, or none, do not show what the claim says; empty if so."""
-        if contrast is None:
-            return f"{' and '.join(pair)} differ in nothing here"
-        more = uncovered(contrast, self.varies)
-        return f"{' and '.join(pair)} also differ in {', '.join(more)}" if more else ""
+    def why_not_compared(self, contrast: Callable[[str, str], Sequence[str] | None]) -> str:
+        """Say so if the rows of a pair differ in more than the claim names, or in nothing; empty if they do not.
+
+        ``contrast`` returns the settings in which two rows differ, by their names; ``None`` for rows that are equal.
+        """
+        for first, second in self.pairs if self.kind != "spread" else ():
+            apart = contrast(first, second)
+            if apart is None:
+                return f"{first} and {second} differ in nothing here"
+            if more := uncovered(apart, self.varies):
+                return f"{first} and {second} also differ in {', '.join(more)}"
+        return ""
 
 
 def read_claims(experiments: Path) -> list[Claim]:
-    """Read the claims of all files under ``claims/``, beside the tables."""
-    return [_read(where, content, entry, experiments=experiments) for where, content, entry in _entries(experiments)]
+    """Read the claims of all files under ``claims/``, beside the tables.
 
-
-def _entries(experiments: Path) -> Iterator[tuple[str, Mapping[str, Any], Any]]:
-    """Yield each claim as its file has it, with its place for messages and the file's content."""
+    Raises:
+        UserError: a claim has a wrong form, is not the paper's by its numbers, or compares rows that differ in more
+            than it names.
+    """
+    claims = []
     for path in sorted((experiments / "claims").glob("*.yaml")):
         content = read_yaml(path)
         for number, entry in enumerate(content.get("claims", []), 1):
-            yield f"{path}: claim {number}", content, entry
+            try:
+                claims.append(_read(entry, content, experiments))
+            except ValueError as error:
+                raise UserError(f"{path}: claim {number}: {error}") from None
+    return claims
 
 
-def _read(where: str, content: Mapping[str, Any], entry: Any, *, experiments: Path) -> Claim:
-    """Read a claim from an ``entry`` of a file with some ``content``; ``where`` names the place in messages."""
-    kind = _kind(where, entry)
-    margin = _margin(where, entry, kind)
-    varies = _varies(where, entry, kind)
-    table, scale = _table(experiments, entry)
-    control = _control(where, entry, kind, table=table)
+def _read(content: Any, of_file: Mapping[str, Any], experiments: Path) -> Claim:
+    """Read a claim from its entry in a file; raise ``ValueError`` if the entry is wrong."""
+    try:
+        entry = msgspec.convert(content, _Entry)
+    except msgspec.ValidationError as error:
+        expected = "expected claim, section, table, and pairs of rows such as better: [[tw1, tw0]]"
+        raise ValueError(f"{error}; {expected}; quote a text that has a comma") from None
 
-    return Claim(
-        text=str(entry["claim"]),
-        source=str(content.get("source", "")),
-        section=str(entry["section"]),
+    kinds = [kind for kind in get_args(_Kind) if getattr(entry, kind)]
+    if len(kinds) != 1:
+        raise ValueError(f"has {' and '.join(kinds) or 'no kind'}; give one of {', '.join(get_args(_Kind))}")
+    (kind,) = kinds
+    if (kind in _WITH_MARGIN) != (entry.margin is not None) or (kind == "spread" and not entry.margin):
+        raise ValueError(f"margin: {', '.join(_WITH_MARGIN)} need one in points, spread above 0; others take none")
+    if bool(entry.varies) == (kind == "spread"):
+        raise ValueError("varies: name the settings in which the rows of a pair differ, such as model.window")
+
+    paths = [experiments / f"{entry.table}.yaml"]
+    scale = read_table(paths).scale
+    if entry.numbers:
+        paths.append(experiments / "scale" / f"{entry.numbers}.yaml")
+    table = read_table(paths)
+    rows = getattr(entry, kind)
+    pairs = [(row, row) for row in rows] if kind == "spread" else rows
+
+    claim = Claim(
+        text=entry.claim,
+        source=str(of_file.get("source", "")),
+        section=str(entry.section),
         table=table,
         kind=kind,
-        pairs=_pairs(where, table, kind=kind, names=entry[kind], margin=margin, varies=varies),
-        margin=margin,
-        varies=varies,
-        control=control,
-        untestable=_untestable(where, entry.get("untestable") or {}),
+        pairs=[(table.row(first).name, table.row(second).name) for first, second in pairs],
+        margin=entry.margin or 0.0,
+        varies=[entry.varies] if isinstance(entry.varies, str) else entry.varies,
+        control=entry.control,
+        untestable={"": entry.untestable} if isinstance(entry.untestable, str) else entry.untestable,
         scale=scale,
-        follow_ups=content.get("follow_ups", {}),
-        differs=str(entry.get("differs", "")),
+        follow_ups=of_file.get("follow_ups", {}),
+        differs=entry.differs,
     )
+    _check(claim)
+    return claim
 
 
-def _kind(where: str, entry: Any) -> _Kind:
-    """Return a claim's kind; refuse keys that are missing or unknown."""
-    allowed = _NEEDED | _OTHERS | {*_KINDS}
-    if not isinstance(entry, dict) or not _NEEDED <= entry.keys() <= allowed:
-        expected = f"expected {', '.join(sorted(_NEEDED))}, one of {', '.join(_KINDS)}"
-        raise UserError(f"{where}: {expected}, and perhaps {', '.join(sorted(_OTHERS))}")
+def _check(claim: Claim) -> None:
+    """Raise ``ValueError`` if a claim has no control where it needs one, is not the paper's, or compares too much."""
+    table = claim.table
+    compared = {second for _, second in claim.pairs} == {claim.control}
+    if claim.control and not compared and not table.row(claim.control).is_control:
+        raise ValueError(f"control: {table.name} has no `control: true` at the row {claim.control}")
+    if claim.kind == "better" and not claim.control and IN_TIME.search(claim.text):
+        raise ValueError("claims that attention in time is worth something: name its control row (control)")
 
-    kinds = [kind for kind in _KINDS if kind in entry]
-    if len(kinds) != 1:
-        raise UserError(f"{where}: has {' and '.join(kinds) or 'no kind'}; give one of {', '.join(_KINDS)}")
-    return kinds[0]
-
-
-def _margin(where: str, entry: Mapping[str, Any], kind: _Kind) -> float:
-    """Return a claim's margin in points, which every kind but ``better`` and ``cheaper`` needs."""
-    exact = kind in ("better", "cheaper")
-    if exact and "margin" in entry:
-        raise UserError(f"{where}: {kind} takes no margin")
-    if not exact and "margin" not in entry:
-        raise UserError(f"{where}: {kind} needs a margin in points")
-
-    margin = float(entry.get("margin", 0.0))
-    if kind == "spread" and margin <= 0:
-        raise UserError(f"{where}: {kind} needs a margin above 0")
-    return margin
-
-
-def _varies(where: str, entry: Mapping[str, Any], kind: _Kind) -> Sequence[str]:
-    """Return the settings in which the rows of a pair may differ; a spread is about one row and has none."""
-    varies = entry.get("varies", [])
-    if isinstance(varies, str):
-        varies = [varies]
-    if bool(varies) == (kind == "spread"):
-        raise UserError(f"{where}: varies: name the settings in which the rows of a pair differ, such as model.window")
-    return list(varies)
-
-
-def _control(where: str, entry: Mapping[str, Any], kind: _Kind, *, table: Table) -> str:
-    """Return the claim's control row; empty if it needs none.
-
-    Its table marks it as a control, unless the pairs of the claim compare it anyway.
-    """
-    control = str(entry.get("control", ""))
-    seconds = {str(pair[-1]) for pair in entry[kind] if isinstance(pair, list) and pair}
-    if control and seconds != {control} and not table.row(control).is_control:
-        raise UserError(f"{where}: control: {table.name} has no `control: true` at the row {control}")
-    if kind == "better" and not control and IN_TIME.search(str(entry["claim"])):
-        raise UserError(f"{where}: claims that attention in time is worth something: name its control row (control)")
-    return control
-
-
-def _table(experiments: Path, entry: Mapping[str, Any]) -> tuple[Table, str]:
-    """Return the claim's table, with the paper's numbers of the data set that it names, and the table's own scale."""
-    paths = [experiments / f"{entry['table']}.yaml"]
-    scale = read_table(paths).scale
-    if "numbers" in entry:
-        paths.append(experiments / "scale" / f"{entry['numbers']}.yaml")
-    return read_table(paths), scale
-
-
-def _untestable(where: str, reasons: Any) -> dict[str, str]:
-    """Return why our data cannot decide a claim, by prefix of a scale's name; a single reason is for all scales."""
-    by_scale = reasons if isinstance(reasons, dict) else {"": reasons}
-    if not all(isinstance(text, str) for text in by_scale.values()):
-        raise UserError(f"{where}: untestable: give a reason, or one for each scale; quote a text that has a comma")
-    return by_scale
-
-
-def _pairs(
-    where: str, table: Table, *, kind: _Kind, names: Any, margin: float, varies: Sequence[str]
-) -> list[tuple[str, str]]:
-    """Return pairs of rows by name.
-
-    Raises:
-        UserError: the paper's numbers contradict a pair, or its rows differ in more than ``varies`` names.
-    """
-    if kind == "spread":
-        rows = [table.row(str(name)).name for name in names]
-        return [(row, row) for row in rows]
-
-    pairs = []
-    for pair in names if names and isinstance(names, list) else [names]:
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise UserError(f"{where}: expected pairs of rows, such as [[tw1, tw0]]")
-        first = table.row(str(pair[0]))
-        second = table.row(str(pair[1]))
-
-        more = uncovered(row_contrast(first, second), varies)
-        if more:
-            both = f"{first.name} and {second.name} of {table.name} also differ in {', '.join(more)}"
-            raise UserError(f"{where}: {both}; choose rows that differ in one thing, or name it in varies")
-
-        _refuse_contradicted(where, table, (first.name, second.name), kind=kind, margin=margin)
-        pairs.append((first.name, second.name))
-    return pairs
-
-
-def _refuse_contradicted(where: str, table: Table, pair: tuple[str, str], *, kind: _Kind, margin: float) -> None:
-    """Refuse a pair whose order the paper's accuracies contradict; a figure without numbers contradicts nothing."""
-    if kind == "cheaper" or not any(row.paper for row in table.rows):
+    if why := claim.why_not_compared(lambda *pair: row_contrast(*map(table.row, pair))):
+        raise ValueError(f"{why}; choose rows that differ in one thing, or name it in varies")
+    if claim.kind in ("spread", "cheaper") or not any(row.paper for row in table.rows):
         return
-    for name in pair:
-        if name not in table.papers:
-            raise UserError(f"{where}: {table.name} has no number of the paper for {name}")
 
-    first, second = (table.papers[name] for name in pair)
-    holds = first > second
-    if kind == "not_worse":
-        holds = first >= second - margin
-    if kind == "equal":
-        holds = abs(first - second) <= margin
-
-    if not holds:
-        numbers = f"the paper has {first} for {pair[0]} and {second} for {pair[1]}"
-        raise UserError(f"{where}: {numbers}: it does not claim this ({kind})")
+    low, high = claim.bounds
+    for pair in claim.pairs:
+        for name in pair:
+            if name not in table.papers:
+                raise ValueError(f"{table.name} has no number of the paper for {name}")
+        first, second = (table.papers[name] for name in pair)
+        difference = round(first - second, 6)
+        if not low <= difference <= high or (claim.kind == "better" and not difference):
+            numbers = f"the paper has {first} for {pair[0]} and {second} for {pair[1]}"
+            raise ValueError(f"{numbers}: it does not claim this ({claim.kind})")

@@ -1,26 +1,12 @@
 """Verdicts on claims about costs, which need no runs: multiply-adds of the rows as built are counted."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lit_video.tables.claims import Claim
 from lit_video.tables.comparing import Comparison
 from lit_video.tables.judging import Judged, JudgedPair, rows_of
 
 COUNT_FIRST = "needs the count, see lit_video cost"
-
-
-@dataclass(frozen=True)
-class CountedPair(JudgedPair):
-    """Two rows of a claim about costs."""
-
-    gmacs: tuple[float, float] = (0.0, 0.0)  # multiply-adds of a view, 10^9
-
-    @property
-    def text(self) -> str:
-        """The multiply-adds of both rows."""
-        first, second = self.gmacs
-        return f"{first:.4g} against {second:.4g} GMACs"
 
 
 def judge_costs(claim: Claim, scale: str, gmacs: Mapping[str, float]) -> Judged:
@@ -38,6 +24,6 @@ def judge_costs(claim: Claim, scale: str, gmacs: Mapping[str, float]) -> Judged:
     for first, second in claim.pairs:
         counted = (gmacs[first], gmacs[second])
         compared = Comparison(first, second, difference=None, by_construction=True)
-        pairs.append(CountedPair(compared, "holds" if counted[0] < counted[1] else "fails", gmacs=counted))
+        pairs.append(JudgedPair(compared, "holds" if counted[0] < counted[1] else "fails", gmacs=counted))
     holds = all(pair.answer == "holds" for pair in pairs)
     return Judged("supported by construction" if holds else "contradicted by construction", pairs=pairs, chance=0.0)

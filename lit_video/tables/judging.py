@@ -1,6 +1,6 @@
 """Verdicts on a paper's claim by the runs here: whether they can decide it at all, and by which tests they do."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -22,6 +22,13 @@ Decided = Literal[
 ]
 TestedJudgement = Literal[Decided, "undecided", "too few to tell"]
 Judgement = Literal[TestedJudgement, Forbidden]  # in the order of a summary
+_Side = Literal["supported", "contradicted"]
+_BY_CONSTRUCTION: Mapping[_Side, Decided] = {
+    "supported": "supported by construction",
+    "contradicted": "contradicted by construction",
+}
+_Rows = tuple[str, str]
+_Chances = Mapping[_Rows, float]  # one-sided p-values by pair
 PairAnswer = Literal["holds", "fails", "undecided"]
 
 
@@ -32,6 +39,7 @@ class JudgedPair:
     compared: Comparison
     answer: PairAnswer | None = None  # left out without a test
     alike: float | None = None  # points within which the rows are shown to differ
+    gmacs: tuple[float, float] | None = None  # multiply-adds of a view of both rows, 10^9, where these are judged
 
     @property
     def difference(self) -> Interval | None:
@@ -40,7 +48,9 @@ class JudgedPair:
 
     @property
     def text(self) -> str:
-        """The difference with its interval, and the skills that it is over; empty without one."""
+        """The difference with its interval, and the skills that it is over, or both costs; empty without one."""
+        if self.gmacs:
+            return "{:.4g} against {:.4g} GMACs".format(*self.gmacs)
         return f"{self.difference}{on_skills(self.compared.skills)}" if self.difference else ""
 
     @property
@@ -70,15 +80,13 @@ class Judged:
         return self.judgement in get_args(TestedJudgement)
 
     @property
-    def decided(self) -> bool:
-        """True if the claim is supported or contradicted, or its rows differ by at most a number of points."""
-        return self.judgement in get_args(Decided)
-
-    @property
-    def alike(self) -> float:
-        """Points within which every pair's rows are shown to differ; 0 where one pair's are not."""
-        within = [pair.alike for pair in self.pairs]
-        return max((points for points in within if points), default=0.0) if all(within) else 0.0
+    def words(self) -> str:
+        """The judgement, with what is too few, or within how many points rows differ."""
+        if self.judgement == "too few to tell":
+            return f"too few {self.few.partition(' ')[0]} to tell"
+        if self.judgement == "differ by at most":
+            return f"differ by at most {plural(max(pair.alike or 0.0 for pair in self.pairs), 'point')}"
+        return self.judgement
 
 
 def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
@@ -95,16 +103,33 @@ def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
     most a tenth. Pairs that are decided by construction decide nothing, unless all are.
     """
     compared = [runs.compare(*pair) for pair in _compared_pairs(claim, runs)]
-    pairs = [] if claim.kind == "spread" else list(map(JudgedPair, compared))
-
-    judgement, why = _no_verdict(claim, runs, scale, compared=compared)
-    if judgement:
-        return Judged(judgement, why, pairs)
+    refusal, why = _refusal(claim, runs, scale, compared=compared)
+    if refusal:
+        return Judged(refusal, why, [] if claim.kind == "spread" else list(map(JudgedPair, compared)))
 
     recorded = all(runs.rows[row].is_recorded for row in rows_of(claim))
     if claim.kind == "spread":
-        return replace(_spread(claim, runs), few="seeds", recorded=recorded)
-    return replace(_by_tests(claim, runs, compared), recorded=recorded)
+        inside, outside = _of_spread(claim, runs)
+        decision, chance = _decide(inside, outside)
+        return Judged(decision or "too few to tell", chance=chance, few="seeds", recorded=recorded)
+
+    by_construction = all(pair.by_construction for pair in compared)
+    asked = [pair for pair in compared if pair.by_construction == by_construction]
+    differences = {pair.rows: pair.difference for pair in asked if pair.difference}
+    inside, outside, alike = _of_differences(claim, differences)
+    pairs = [_answered(pair, claim, inside, outside, alike) for pair in compared]
+
+    decision, chance = _decide(inside, outside)
+    shown = max(detectable(difference, len(differences)) for difference in differences.values())
+    judged = Judged("undecided", pairs=pairs, chance=chance, detectable=shown, recorded=recorded)
+    if decision:
+        return replace(judged, judgement=_BY_CONSTRUCTION[decision] if by_construction else decision)
+    if alike.keys() == differences.keys() and max(alike.values()) <= LEVEL:
+        return replace(judged, judgement="differ by at most", chance=max(alike.values()))
+
+    few = _too_few(runs, max(differences.values(), key=detectable))
+    too_few = claim.margin and shown > claim.margin
+    return replace(judged, judgement="too few to tell" if too_few else "undecided", few=few)
 
 
 def rows_of(claim: Claim) -> list[str]:
@@ -118,24 +143,22 @@ def _compared_pairs(claim: Claim, runs: TableRuns) -> list[tuple[str, str]]:
     pairs = [*claim.pairs]
     for first, _ in claim.pairs if claim.control else ():
         row = runs.rows[first]
-        pairs.append((first, claim.control))
-        pairs += [
-            (first, other.name) for other in runs.rows.values() if other.is_control and row.needs_as_much_as(other)
-        ]
+        alike = [other.name for other in runs.rows.values() if other.is_control and row.needs_as_much_as(other)]
+        pairs += [(first, control) for control in (claim.control, *alike)]
     return list(dict.fromkeys(pairs))
 
 
-def _no_verdict(
+def _refusal(
     claim: Claim, runs: TableRuns, scale: str, *, compared: Sequence[Comparison]
 ) -> tuple[Judgement | None, str]:
-    """Return the judgement and its reason if the claim has no verdict: rows were not run, or cannot decide it."""
+    """Return why the claim has no verdict, and the reason in words: rows were not run, or cannot decide it."""
     if why := claim.why_untestable(scale):
         return "not testable here", why
     controls = runs.table.controls | {claim.control} if claim.control else set()
     missing = {*rows_of(claim), *controls} - runs.hits.keys()
     if missing:
         return "not run", NEEDS_CONTROL if missing <= controls and len(runs.hits) else ""
-    if why := _varies_more(claim, runs):
+    if why := claim.why_not_compared(lambda *pair: run_contrast(*(runs.by_row[row][0] for row in pair)) or None):
         return "not testable here", why
 
     for forbidden in get_args(Forbidden):
@@ -145,91 +168,55 @@ def _no_verdict(
     return None, ""
 
 
-def _varies_more(claim: Claim, runs: TableRuns) -> str:
-    """Say so if the runs of a pair differ in more than the claim names, or in nothing."""
-    for pair in claim.pairs if claim.kind != "spread" else ():
-        first, second = (runs.rows[row].first for row in pair)
-        if first and second and (why := claim.why_not_compared(pair, run_contrast(first, second) or None)):
-            return why
-    return ""
+def _of_spread(claim: Claim, runs: TableRuns) -> tuple[_Chances, _Chances]:
+    """Return the chances that a row's seeds spread by less than the margin, and by more, if the claim is wrong."""
+    chances = {pair: chances_of_spread(runs.row_hits.accuracies(pair[0]), claim.margin) for pair in claim.pairs}
+    inside = {pair: at_least for pair, (at_least, _) in chances.items()}
+    outside = {pair: at_most for pair, (_, at_most) in chances.items()}
+    return _corrected(inside), _corrected(outside)
 
 
-def _spread(claim: Claim, runs: TableRuns) -> Judged:
-    """Judge the standard deviation over seeds of each row."""
-    chances = [chances_of_spread(runs.row_hits.accuracies(row), claim.margin) for row, _ in claim.pairs]
-    inside = holm_adjusted([at_least for at_least, _ in chances])
-    outside = holm_adjusted([at_most for _, at_most in chances])
-    return Judged(_decision(inside, outside) or "too few to tell", chance=_chance(inside, outside))
+def _of_differences(claim: Claim, differences: Mapping[_Rows, Interval]) -> tuple[_Chances, _Chances, _Chances]:
+    """Return p-values by pair: its difference lies inside of the claim's bounds, outside, and its rows are alike.
 
-
-def _decision(inside: Sequence[float], outside: Sequence[float]) -> Judgement | None:
-    """Return what tests decide: one pair lies outside of the claim's bounds, or all lie inside; else ``None``."""
-    if min(outside) <= LEVEL:
-        return "contradicted"
-    return "supported" if max(inside) <= LEVEL else None
-
-
-def _chance(inside: Sequence[float], outside: Sequence[float]) -> float:
-    """Return the p-value of a verdict, whichever side it is on."""
-    return min(min(outside), max(inside))
-
-
-def _by_tests(claim: Claim, runs: TableRuns, compared: Sequence[Comparison]) -> Judged:
-    """Judge a claim by tests of whether the differences of its pairs lie inside or outside of its bounds."""
-    by_construction = all(pair.by_construction for pair in compared)
-    tested = [pair for pair in compared if by_construction or not pair.by_construction]
-    differences = [pair.difference for pair in tested if pair.difference]
-    low, high = claim.bounds
-    inside = [max(difference.above(low), difference.below(high)) for difference in differences]
-    outside = [min(difference.below(low), difference.above(high)) for difference in differences]
-    alike = _alike(claim, tested, differences)
-
-    # every question is a hypothesis: whether a pair is inside of the bounds, outside, or alike
-    of_alike = [chance for _, chance in alike.values()]
-    adjusted_inside = holm_adjusted([*inside, *of_alike])[: len(inside)]
-    adjusted_outside = holm_adjusted([*outside, *of_alike])[: len(outside)]
-    either = list(map(min, inside, outside))
-    adjusted_alike = dict(zip(alike, holm_adjusted([*either, *of_alike])[len(either) :], strict=True))
-
-    answers: dict[tuple[str, str], JudgedPair] = {}
-    for number, pair in enumerate(tested):
-        answer: PairAnswer = "undecided"
-        if adjusted_inside[number] <= LEVEL:
-            answer = "holds"
-        elif adjusted_outside[number] <= LEVEL:
-            answer = "fails"
-        is_alike = adjusted_alike.get(number, 1.0) <= LEVEL
-        answers[pair.rows] = JudgedPair(pair, answer, alike[number][0] if is_alike else None)
-    pairs = [answers.get(pair.rows, JudgedPair(pair)) for pair in compared]
-
-    judgement = _decision(adjusted_inside, adjusted_outside)
-    chance = _chance(adjusted_inside, adjusted_outside)
-    shown = max(detectable(difference, len(differences)) for difference in differences)
-    few = ""
-    if judgement and by_construction:
-        judgement = "supported by construction" if judgement == "supported" else "contradicted by construction"
-    elif not judgement and all(pair.alike for pair in answers.values()):
-        judgement = "differ by at most"
-        chance = max(adjusted_alike.values())
-    elif not judgement:
-        few = _too_few(runs, max(differences, key=detectable))
-        judgement = "too few to tell" if claim.margin and shown > claim.margin else "undecided"
-    return Judged(judgement, pairs=pairs, chance=chance, detectable=shown, few=few)
-
-
-def _alike(
-    claim: Claim, tested: Sequence[Comparison], differences: Sequence[Interval]
-) -> dict[int, tuple[float, float]]:
-    """Return the points within which pairs may be alike, with the p-value of that, by number of the pair.
-
-    This is only asked where the runs would show it: of two rows without any difference with 80 % power.
+    The last is only asked where the runs would show it: of two rows without any difference with 80 % power.
     """
-    asked = {}
-    for number, (pair, difference) in enumerate(zip(tested, differences, strict=True)):
-        points = claim.alike((pair.first, pair.second))
+    low, high = claim.bounds
+    inside = {}
+    outside = {}
+    alike = {}
+    for rows, difference in differences.items():
+        inside[rows] = max(difference.above(low), difference.below(high))
+        outside[rows] = min(difference.below(low), difference.above(high))
+        points = claim.alike(rows)
         if points and OF_EQUIVALENCE * detectable(difference, len(differences)) <= points:
-            asked[number] = (points, max(difference.above(-points), difference.below(points)))
-    return asked
+            alike[rows] = max(difference.above(-points), difference.below(points))
+
+    either = map(min, inside.values(), outside.values())
+    return _corrected(inside, alike.values()), _corrected(outside, alike.values()), _corrected(alike, either)
+
+
+def _corrected(chances: _Chances, further: Iterable[float] = ()) -> _Chances:
+    """Correct p-values by pair for the number of a claim's questions (Holm), with those that are asked further."""
+    return dict(zip(chances, holm_adjusted([*chances.values(), *further]), strict=False))
+
+
+def _answered(pair: Comparison, claim: Claim, inside: _Chances, outside: _Chances, alike: _Chances) -> JudgedPair:
+    """Return a pair with what the tests say of it, if it was tested."""
+    answer: PairAnswer | None = None
+    if pair.rows in inside:
+        answer = "fails" if outside[pair.rows] <= LEVEL else "undecided"
+        answer = "holds" if inside[pair.rows] <= LEVEL else answer
+    is_alike = alike.get(pair.rows, 1.0) <= LEVEL
+    return JudgedPair(pair, answer, claim.alike(pair.rows) if is_alike else None)
+
+
+def _decide(inside: _Chances, outside: _Chances) -> tuple[_Side | None, float]:
+    """Return what tests decide, with its p-value: one pair lies outside of the claim's bounds, or all lie inside."""
+    fails = min(outside.values())
+    holds = max(inside.values())
+    side: _Side | None = "supported" if holds <= LEVEL else None
+    return "contradicted" if fails <= LEVEL else side, min(fails, holds)
 
 
 def _too_few(runs: TableRuns, widest: Interval) -> str:

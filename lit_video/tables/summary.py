@@ -160,7 +160,13 @@ def row_summary(row: Row, of_seeds: Sequence[FinishedRun]) -> RowSummary:
             measured.setdefault(key, []).append(value)
     metrics = {}
     for key in sorted(measured.keys() | row.paper.keys()):
-        metrics[key] = _numbers(row.paper.get(key), measured.get(key, []))
+        values = measured.get(key, [])
+        metrics[key] = Numbers(
+            paper=row.paper.get(key),
+            ours=mean(values) if values else None,
+            std=stdev(values) if len(values) > 1 else None,
+            lowest=min(values, default=None),
+        )
 
     texts = dict.fromkeys(chain.from_iterable(map(remarks, of_seeds)))
     first = of_seeds[0].result if of_seeds else None
@@ -181,13 +187,4 @@ def row_summary(row: Row, of_seeds: Sequence[FinishedRun]) -> RowSummary:
         seeds=[run.result.seed for run in of_seeds],
         commits=sorted({run.identity.commit for run in of_seeds}),
         metrics=metrics,
-    )
-
-
-def _numbers(paper: float | None, measured: Sequence[float]) -> Numbers:
-    return Numbers(
-        paper=paper,
-        ours=mean(measured) if measured else None,
-        std=stdev(measured) if len(measured) > 1 else None,
-        lowest=min(measured, default=None),
     )

@@ -255,7 +255,7 @@ def test_what_is_too_few_to_show_the_margin_with_80_percent_power_is_said(claims
     given = claims(text)
     rows = runs(draws=draws, **few(np.random.default_rng(0), videos, means))
     (found,) = judged_at(given, {"own": rows})
-    assert found.words == said
+    assert found.judged.words == said
     assert found.judged.detectable > 1.0
     assert found.judged.few in found.power
 
@@ -265,7 +265,7 @@ def test_rows_without_a_difference_on_few_videos_are_not_shown_to_be_alike(claim
     (claim,) = claims(text)
     for videos, expected in ((14, "too few to tell"), (1000, "supported")):
         (verdict,) = judged_at([claim], {"own": runs(a=hits(1.0, videos=videos), c=hits(1.0, videos=videos))})
-        assert verdict.judgement == expected
+        assert verdict.judged.judgement == expected
         assert verdict.judged.detectable > 0.3
 
 
@@ -334,7 +334,11 @@ def test_one_seed_gives_numbers_and_no_verdict(claims):
     given = claims(BETTER_AB)
     one = hits(0.5, seeds=1)
     (found,) = judged_at(given, {"own": runs(a=0.7, b=one)})
-    assert found.text == "one seed" and not found.tested and found.pairs[0].difference.value == pytest.approx(20)
+    assert (
+        found.text == "one seed"
+        and not found.judged.tested
+        and found.judged.pairs[0].difference.value == pytest.approx(20)
+    )
     rows = runs(a=hits(0.7, seeds=1), b=one)
     pairs = row_pairs({"a": 2.0, "b": 1.0}, {"a": 70.0, "b": 50.0}, rows.compare)
     assert [pair.verdict for pair in pairs] == ["one seed"]
@@ -356,8 +360,8 @@ def test_rows_that_the_paper_orders_may_be_shown_to_be_alike(claims, a, c, expec
     given = claims(ALIKE)
     seeds = [hits(value + step, videos=40_000, seeds=1)[0] for value in (a, c) for step in (-0.001, 0.0, 0.001)]
     (found,) = judged_at(given, {"own": runs(a=seeds[:3], c=seeds[3:])})
-    alike = found.pairs[0].words
-    assert found.words == expected.partition(" (")[0]
+    alike = found.judged.pairs[0].words
+    assert found.judged.words == expected.partition(" (")[0]
     assert ("by at most 2 points" in alike) == (abs(a - c) < 0.02)
 
 
@@ -365,7 +369,7 @@ def test_rows_are_not_asked_to_be_alike_where_the_runs_would_not_show_it(claims)
     given = claims(ALIKE)
     rng = np.random.default_rng(0)
     (found,) = judged_at(given, {"own": runs(**random_rows(rng, dict(a=0.7, c=0.7)))})
-    assert found.words == "undecided" and found.judged.detectable > 2
+    assert found.judged.words == "undecided" and found.judged.detectable > 2
 
 
 def test_a_claim_of_two_pairs_says_what_each_of_them_shows(claims):
@@ -383,7 +387,7 @@ def test_a_row_that_ends_before_it_has_learned_decides_nothing(claims):
     given = claims(BETTER_AB)
     (found,) = judged_at(given, {"own": runs(trained(a=98.0, b=42.4), a=0.7, b=0.5)})
     assert found.text == "unfinished: b: 42 % of training videos"
-    assert not found.tested and found.survives is None and found.pairs[0].difference
+    assert not found.judged.tested and found.survives is None and found.judged.pairs[0].difference
     (found,) = judged_at(given, {"own": runs(trained(a=98.0, b=90.0), a=0.7, b=0.5)})
     assert found.text == "supported", "both have learned, and this was recorded"
     (found,) = judged_at(given, {"own": runs(trained(a=98.0), a=0.7, b=0.5)})
@@ -502,7 +506,7 @@ def test_a_claim_about_attention_in_time_is_decided_by_its_control(claims):
         "nothing": runs(b=0.5),
     }.items():
         (found,) = judged_at(given, {"own": rows})
-        texts[name] = found.words
+        texts[name] = found.judged.words
     assert texts == {"not run": "not run", "beaten": "supported", "equal": "undecided", "nothing": "not run"}
 
 
@@ -557,7 +561,7 @@ def test_a_verdict_on_a_spread_may_hold_after_correction_for_all_claims(claims):
     for step, expected in ((0.0002, "supported"), (0.2, "contradicted")):
         seeds = hits(*(0.2 + step * i for i in range(5)), seeds=1)
         (verdict,) = judged_at([claim], {"own": runs(a=seeds)})
-        assert verdict.judgement == expected
+        assert verdict.judged.judgement == expected
         assert verdict.survives
 
 
@@ -574,11 +578,11 @@ def verdicts(claims, chances):
 
 def test_a_tally_says_how_many_verdicts_hold_after_a_correction_for_their_number(claims):
     found = verdicts(claims, [4.5] * 20 + [30])
-    assert found[-1].judgement == "supported" and found[-1].survives
-    supported = [one for one in found[:-1] if one.judgement == "supported"]
+    assert found[-1].judged.judgement == "supported" and found[-1].survives
+    supported = [one for one in found[:-1] if one.judged.judgement == "supported"]
     assert supported and not all(one.survives for one in supported)
     assert all(("not after correction" in one.text) != one.survives for one in supported)
-    assert all(one.survives is None for one in found if one.judgement == "undecided")
+    assert all(one.survives is None for one in found if one.judged.judgement == "undecided")
     surviving = sum(one.survives is True for one in found)
     assert f"supported {len(supported) + 1} ({surviving} after correction)" in tally(found)
 

@@ -31,13 +31,13 @@ def counted_rows(claim, first=100.0, second=200.0):
 def test_a_claim_about_costs_gets_both_answers(claim):
     supported = judged(claim, counted_rows(claim))
     assert supported.text == "supported by construction"
-    assert all(pair.text == "100 against 200 GMACs" for pair in supported.pairs)
+    assert all(pair.text == "100 against 200 GMACs" for pair in supported.judged.pairs)
 
     dearer = counted_rows(claim) | {claim.pairs[0][0]: 201.0}
     contradicted = judged(claim, dearer)
-    assert contradicted.judgement == "contradicted by construction"
+    assert contradicted.judged.judgement == "contradicted by construction"
     assert f"{' - '.join(claim.pairs[0])} fails" in contradicted.text
-    assert judged(claim, counted_rows(claim, 100.0, 100.0)).judgement == "contradicted by construction"
+    assert judged(claim, counted_rows(claim, 100.0, 100.0)).judged.judgement == "contradicted by construction"
 
 
 def test_costs_that_were_not_counted_or_are_of_small_models_decide_nothing():
@@ -47,7 +47,7 @@ def test_costs_that_were_not_counted_or_are_of_small_models_decide_nothing():
     assert judged(claim, few).text == f"not run: {COUNT_FIRST}"
     assert judged(claim, counted_rows(claim), "embedded").text.startswith("not testable here: tokens of 48 channels")
     (verdict,) = judge_claims([claim], [])
-    assert verdict.judgement == "not testable here"
+    assert verdict.judged.judgement == "not testable here"
 
 
 def test_a_table_says_what_its_costs_decide():
@@ -64,7 +64,7 @@ def test_a_claim_about_costs_takes_no_margin(tmp_path):
     (tmp_path / "claims").mkdir()
     entry = "{claim: x, section: s, table: t, varies: model.window, cheaper: [[a, b]], margin: 1.0}"
     (tmp_path / "claims/p.yaml").write_text(f"source: P\nclaims: [{entry}]\n")
-    with pytest.raises(UserError, match="cheaper takes no margin"):
+    with pytest.raises(UserError, match="others take none"):
         read_claims(tmp_path)
 
 

@@ -60,20 +60,20 @@ def place(points: float) -> float:
     return 50 + copysign(50 * sqrt(min(abs(points), WIDEST) / WIDEST), points)
 
 
-def kind(judged: Verdict) -> str:
+def kind(result: Verdict) -> str:
     """Return a verdict's CSS classes."""
-    return CSS_CLASSES.get(judged.judgement, judged.judgement.replace(" ", "-"))
+    return CSS_CLASSES.get(result.judged.judgement, result.judged.judgement.replace(" ", "-"))
 
 
-def verdict(judged: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
+def verdict(result: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return a verdict for the page: a line per pair, with the positions of its interval and the paper's difference."""
     lines = []
-    papers = dict(zip(judged.claim.pairs, judged.claim.paper(), strict=False))
-    for pair in judged.pairs:
+    papers = dict(zip(result.claim.pairs, result.claim.paper(), strict=False))
+    for pair in result.judged.pairs:
         first, second = pair.compared.rows
         paper = papers.get((first, second))
         difference = pair.difference
-        name = f"{_label(judged, first)} vs {_label(judged, second)}{on_skills(pair.compared.skills)}"
+        name = f"{_label(result, first)} vs {_label(result, second)}{on_skills(pair.compared.skills)}"
         line: dict[str, Any] = {"name": name, "paper": None, "found": difference, "low": None}
         if paper:
             line |= {"paper": paper[0] - paper[1], "paper_at": place(paper[0] - paper[1])}
@@ -85,21 +85,21 @@ def verdict(judged: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
             }
         lines.append(line)
 
-    low, high = judged.claim.bounds
+    low, high = result.claim.bounds
     return {
-        "kind": kind(judged),
-        "verdict": judged,
+        "kind": kind(result),
+        "verdict": result,
         "lines": lines,
-        "within": None if judged.claim.kind == "better" else (place(low), place(high)),
-        "table": labels.get(judged.claim.table.name, ""),
-        "why": judged.claim.follow_ups.get(judged.scale, ""),
-        "follow_ups": [verdict(follow_up, labels) for follow_up in judged.follow_ups],
+        "within": None if result.claim.kind == "better" else (place(low), place(high)),
+        "table": labels.get(result.claim.table.name, ""),
+        "why": result.claim.follow_ups.get(result.scale, ""),
+        "follow_ups": [verdict(follow_up, labels) for follow_up in result.follow_ups],
     }
 
 
-def _label(judged: Verdict, row: str) -> str:
+def _label(result: Verdict, row: str) -> str:
     """Return a row's label, or its name if it is a control that the table lacks."""
-    labels = {table_row.name: table_row.label for table_row in judged.claim.table.rows}
+    labels = {table_row.name: table_row.label for table_row in result.claim.table.rows}
     return labels.get(row, row)
 
 

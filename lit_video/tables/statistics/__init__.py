@@ -2,11 +2,9 @@
 
 from lit_video.tables.statistics.calibration import calibration_error as calibration_error
 from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS as FEWEST_CLUSTERS
-from lit_video.tables.statistics.hypotheses import POWER as POWER
 from lit_video.tables.statistics.hypotheses import chances_of_spread as chances_of_spread
 from lit_video.tables.statistics.hypotheses import detectable as detectable
 from lit_video.tables.statistics.hypotheses import holm_adjusted as holm_adjusted
-from lit_video.tables.statistics.intervals import CONFIDENCE as CONFIDENCE
 from lit_video.tables.statistics.intervals import LEVEL as LEVEL
 from lit_video.tables.statistics.intervals import Hits as Hits
 from lit_video.tables.statistics.intervals import Interval as Interval

@@ -168,10 +168,11 @@ def paired_difference(
         return Interval(value, -math.inf, math.inf, math.inf)
 
     of_videos = (_error_of_videos(by_video, clusters, weights), draws - 1)
-    of_seeds = []
+    of_seeds: list[tuple[float, float]] = []  # empty for single seeds
     for hits in (a, b):
         means = np.array([weighted_mean(of_seed, weights) for of_seed in hits])
-        of_seeds += _seed_parts(means, pooled)
+        if spread := trusted_spread(means, pooled):
+            of_seeds.append((spread.variance / len(means), spread.freedom))
     return _welch(value, of_videos, of_seeds)
 
 
@@ -189,12 +190,6 @@ def _error_of_videos(by_video: NDArray[np.float64], clusters: NDArray[np.intp], 
     _, reach = wilson(0.0, effective_draws(clusters, weights))
     draws = int(clusters.max()) + 1
     return max(error, (reach / float(stdtrit(draws - 1, 1 - LEVEL))) ** 2)
-
-
-def _seed_parts(means: NDArray[np.float64], pooled: Spread | None) -> list[tuple[float, float]]:
-    """Return the squared error of a row's mean over seeds, with degrees of freedom; an empty list for a single seed."""
-    spread = trusted_spread(means, pooled)
-    return [(spread.variance / len(means), spread.freedom)] if spread else []
 
 
 def _welch(value: float, of_videos: tuple[float, float], of_seeds: list[tuple[float, float]]) -> Interval:
