@@ -235,6 +235,8 @@ def tables(result: Result) -> Iterator[Table]:
         known |= dict.fromkeys(tried["errors"], "no")
         body.append([name, *(known.get(way, "not run") for way in ways)])
         notes += [f"{name}, {WAYS[way][0]}: {line}" for way, line in tried["errors"].items()]
+    if others := [label for way, (label, _) in WAYS.items() if way not in ways]:
+        notes.append(f"not run by this command: {'; '.join(others)}")
     about = f"torch {result['versions']['torch']}"
     if "onnx" in ways:
         about += f", onnxruntime {result['versions']['onnxruntime']}"
