@@ -5,8 +5,8 @@
 
 Weights are random, so that no branch is zero. Each program is asked for batches of several sizes, also for one clip; a
 compiled network also trains with a smaller last batch. A cell is the largest difference from the network's own numbers
-relative to the largest of them, or "no" with the first line of the error below the table. An interrupted command goes
-on with ``-o FILE``.
+relative to the largest of them, "no" with the first line of the error below the table, or "not run". An interrupted
+command goes on with ``-o FILE``. Generated code takes a minute or more for each network.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from benchmarks.harness import CLASSES, Actions, Measurement, Result, Row, Table, parser, ran
+from benchmarks.harness import CLASSES, Actions, Measurement, Result, Row, Table, left_out, parser, ran
 from benchmarks.models import Build, Model, schemes
 from lit_video.inference.export import BATCHES, WRITERS
 from lit_video.network.convnets import convnet
@@ -227,11 +227,16 @@ def kept(path: Path | None, versions: Mapping[str, str]) -> dict[str, Row]:
 def tables(result: Result) -> Iterator[Table]:
     """Yield a table with a row per network and a column per way; errors are notes below it."""
     ways = result["ways"].split(",")
-    body, notes = [], []
-    for row in result["rows"]:
-        cells = [f"{row['differences'][way]:.0e}" if way in row["differences"] else "no" for way in ways]
-        body.append([row["name"], *cells])
-        notes += [f"{row['name']}, {WAYS[way][0]}: {line}" for way, line in row["errors"].items()]
+    rows = {row["name"]: row for row in result["rows"]}
+    body, notes = [], left_out(result)
+    for name in result["models"].split(","):
+        tried: Row = {"differences": {}, "errors": {}} | rows.get(name, {})
+        known = {way: f"{difference:.0e}" for way, difference in tried["differences"].items()}
+        known |= dict.fromkeys(tried["errors"], "no")
+        body.append([name, *(known.get(way, "not run") for way in ways)])
+        notes += [f"{name}, {WAYS[way][0]}: {line}" for way, line in tried["errors"].items()]
+    if others := [label for way, (label, _) in WAYS.items() if way not in ways]:
+        notes.append(f"not run by this command: {'; '.join(others)}")
     about = f"torch {result['versions']['torch']}"
     if "onnx" in ways:
         about += f", onnxruntime {result['versions']['onnxruntime']}"

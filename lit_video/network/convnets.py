@@ -1,5 +1,6 @@
 """The papers' CNN baselines, built by PyTorchVideo; they map clips to logits, like the other networks."""
 
+import operator
 from typing import Any, Literal, get_args
 
 import torch
@@ -125,6 +126,9 @@ def convnet(
             head_activation=None,
         )
         pooled.blocks[-1].pool.pool = nn.AdaptiveAvgPool3d(1)
+        for module in pooled.modules():
+            if hasattr(module, "branch_fusion"):
+                module.branch_fusion = operator.add  # in place of a lambda, which cannot be pickled
         network = pooled
 
     # channels last is faster: 1.1 times (SlowFast) to 4 times (X3D) as many clips/s
