@@ -29,7 +29,7 @@ for name in [name for name in os.environ if FOREIGN.fullmatch(name) or name.star
 # a model and a data set small enough for a run of seconds
 TINY = [
     "--data.pairs=[2,1,1]",
-    "--data.fresh=null",
+    "--data.fresh=0",
     "--data.lesson=null",
     "--data.num_frames=4",
     "--data.image_size=16",
