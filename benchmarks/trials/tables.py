@@ -59,13 +59,19 @@ def crossing(runs: Sequence[Trial]) -> Iterator[Table]:
     yield Table("Crossing: directions right of fresh films, skills outside of the lesson", ["cell", *columns], body, [])
 
 
+def of_any_length(run: Planned) -> str:
+    """Return the name of a row in a cell, whatever the number of steps."""
+    changes = [name.removeprefix("trials_") for name in scales(run) if name not in (*COMMON, CHOSEN)]
+    return ", ".join([f"{run.table}/{run.row}", *changes])
+
+
 def lengths(runs: Sequence[Trial]) -> Iterator[Table]:
     """Yield how each training ended: a line for each row and seed, with half of its steps beside it if that was run."""
     chosen = [(run, finished) for run, finished in runs if is_chosen(run)]
-    of_steps = {(run.table, run.row, run.seed, finished.result.steps): finished for run, finished in chosen}
+    of_steps = {(of_any_length(run), run.seed, finished.result.steps): finished for run, finished in chosen}
     body = []
-    for (table, row, seed, steps), finished in of_steps.items():
-        half = of_steps.get((table, row, seed, steps // 2))
+    for (name, seed, steps), finished in of_steps.items():
+        half = of_steps.get((name, seed, steps // 2))
         end = end_of(finished, half, finished.result.told or SKILLS)
         if end is None:
             raise UserError(f"{finished.folder}: was not tested on fresh films")
@@ -75,7 +81,7 @@ def lengths(runs: Sequence[Trial]) -> Iterator[Table]:
         cells += [f"{score(finished):.1f}", *(f"{metrics[f'fresh/direction/{name}']:.0f}" for name in LESSON)]
         cells += [begun_at(finished, LESSON_STEPS), ", ".join(end.not_begun), ", ".join(end.unfinished)]
         cells.append(str(end.gain) if end.gain else "")
-        body.append([f"{table}/{row}", str(seed), str(steps), *cells])
+        body.append([name, str(seed), str(steps), *cells])
     header = ["row", "seed", "steps", "training right", "fresh right", "direction, others", *LESSON]
     header += ["begun in the lesson", "not begun", "not finished", "over half of the steps"]
     yield Table("Length: fresh films in percent, directions of the skills outside of the lesson", header, body, [])
@@ -104,7 +110,7 @@ def begun_at(run: FinishedRun, step: int) -> str:
 
 STAGES = {
     ("crossing", "positions", "parts"): crossing,
-    ("crossing", "finish", "vivit", "xvit"): lengths,
+    ("crossing", "finish", "vivit", "xvit", "timesformer"): lengths,
     ("lesson",): lessons,
 }
 

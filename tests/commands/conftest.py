@@ -46,7 +46,7 @@ def fitted(runs, tiny):
     def train(table, row, *flags):
         run = runs / table / "embedded" / row / "seed0"
         if not run.exists():
-            flags = [*tiny, FOUR_SKILLS, *flags, "--trainer.max_epochs=1", "--trainer.logger=false"]
+            flags = [*tiny, *FOUR_SKILLS, *flags, "--trainer.max_epochs=1", "--trainer.logger=false"]
             command = ["fit", "--config", f"experiments/{table}.yaml", "--row", row, "--runs", str(runs), *flags]
             assert main(command) == 0
         return run

@@ -31,13 +31,13 @@ def printed(capsys, *flags):
 
 def test_printed_settings_are_those_that_the_run_records(fitted, tiny, capsys):
     run = fitted("ablation_tw", "tw1")
-    flags = [*tiny, FOUR_SKILLS, "--trainer.max_epochs=1", "--trainer.logger=false"]
+    flags = [*tiny, *FOUR_SKILLS, "--trainer.max_epochs=1", "--trainer.logger=false"]
     assert printed(capsys, "--row", "tw1", *flags) == [read_record(run).identity.settings]
 
 
 def test_a_seed_in_a_file_is_that_of_the_run_or_refused(capsys, tmp_path, tiny):
     (tmp_path / "seed.yaml").write_text("seed_everything: 42\n")
-    flags = ["--config", str(tmp_path / "seed.yaml"), "--row=tw1", FOUR_SKILLS, *tiny]
+    flags = ["--config", str(tmp_path / "seed.yaml"), "--row=tw1", *FOUR_SKILLS, *tiny]
     assert printed(capsys, *flags, "--seeds=42")[0]["seed_everything"] == 42
     assert main(["fit", "ablation_tw", *flags, "--print-config"]) == 2
     assert "seed.yaml: seed_everything: is the seed of the run; leave it out" in capsys.readouterr().err

@@ -119,7 +119,7 @@ S = "S, no positions in time"
 
 def test_costs_of_one_table_are_those_of_its_scale(tiny, capsys):
     table = EXPERIMENTS / "timesformer_schemes.yaml"
-    assert main(["cost", "--config", str(table), "--json", "--data.num_frames=4", FOUR_SKILLS]) == 0
+    assert main(["cost", "--config", str(table), "--json", "--data.num_frames=4", *FOUR_SKILLS]) == 0
     rows = {row["model"]: row for row in json.loads(capsys.readouterr().out)}
     assert list(rows) == [S, "control: S, positions in time (Eq. 1)", "ST", "T+S", "L+G", "T+W+H"]
     assert rows["T+S"]["frames"] == 4

@@ -14,7 +14,7 @@ def weights(request, fitted, tiny, capfd):
     folder = fitted("ablation_tw", "tw1")
     assert main(["export", "--to", "safetensors", "--ckpt", str(folder / "last.ckpt"), "-o", str(folder)]) == 0
     capfd.readouterr()
-    return [*tiny, FOUR_SKILLS, f"--model.weights={folder / request.param}", "--model.ta_layers=0"]
+    return [*tiny, *FOUR_SKILLS, f"--model.weights={folder / request.param}", "--model.ta_layers=0"]
 
 
 def test_other_settings_are_refused_or_taken(weights, capfd):

@@ -49,7 +49,7 @@ def test_training_starts_from_them_with_a_new_classifier_and_the_test_does_not_l
         tensors[f"classifier.{leaf}"] = torch.zeros_like(torch.cat([tensors[f"classifier.{leaf}"]] * 2))
     save_file(tensors, tmp_path / "sixteen.safetensors")
     monkeypatch.setattr(TimeSformer, "on_test_start", lambda self: tested.append(self.network.norm.weight.clone()))
-    flags = [*tiny, FOUR_SKILLS, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
+    flags = [*tiny, *FOUR_SKILLS, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
     start = [*flags, f"--model.weights={tmp_path / 'sixteen.safetensors'}"]
     assert main(["fit", *TABLE, "--runs", str(tmp_path / "again"), *start]) == 0
     assert "".join(capfd.readouterr()).count("it has no classifier of these classes: the classifier starts") == 1

@@ -60,7 +60,7 @@ def test_a_row_trains_in_two_processes_that_add_up_their_broken_videos(row, tmp_
 def fit(data_root, tmp_path_factory):
     """Function that trains a row of drawn videos in two processes; return what ended, and the folder of the run."""
     folder = tmp_path_factory.mktemp("stopped")
-    drawn = [f"--data.root={data_root}", "--data.pairs=[2,1,1]", FOUR_SKILLS]
+    drawn = [f"--data.root={data_root}", "--data.pairs=[2,1,1]", *FOUR_SKILLS]
 
     def run(name, *flags):
         return launch("lit_video", *ROW, *drawn, *flags, "--runs", folder / name), folder / name / RUN
