@@ -96,6 +96,7 @@ LOADERS = {
 }
 
 
+@pytest.mark.slow  # alone: a process that has trained cannot be forked to train again
 @pytest.mark.parametrize("name", LOADERS)
 def test_unequal_validation_loaders_end(name, tmp_path):
     fit(tmp_path, [DataLoader(each) for each in LOADERS[name]])
@@ -103,6 +104,7 @@ def test_unequal_validation_loaders_end(name, tmp_path):
 
 
 # the second process receives the signal: in a batch that both have, in one that it has alone, in an unknown one
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "batch", "step"), [(Own(1, 4), 0, 1), (Own(1, 4), 2, 2), (Stream(1, 4), 0, 2)])
 def test_a_signal_to_one_process_stops_both(data, batch, step, tmp_path):
     with pytest.raises(Exception, match=f"stopped by SIGTERM at step {step} of {STEPS}"):
