@@ -252,8 +252,8 @@ def _are_presentation_times(video: _OpenVideo, shown: Sequence[Seen], *, counted
 def _counts_frames(video: _OpenVideo) -> bool:
     """Return whether the times of AVI, which are numbers of packets, are those of frames, also after a seek.
 
-    This holds if frames are shown in the order in which they are decoded, and if the file's index has every packet at the
-    place and with the number that it has in the file: a lost packet changes the numbers of all later ones. After a
+    This holds if frames are shown in the order in which they are decoded, and if the file's index has every packet at
+    the place and with the number that it has in the file: a lost packet changes the numbers of all later ones. After a
     corrupt packet they may be wrong too.
     """
     if reorders(video.stream, video.packets) or any(packet.is_corrupt for packet in video.packets):
