@@ -21,7 +21,7 @@ from statistics import fmean
 import numpy as np
 
 from benchmarks.evidence import EXPERIMENTS, Plan, packed, read_plan
-from benchmarks.trials.tables import PLAN, is_chosen
+from benchmarks.trials.tables import PLAN, is_chosen, of_any_length
 from lit_video.datamodules.temporal_skills import SKILLS
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import DIRECTION, Predictions, read_predictions
@@ -74,7 +74,7 @@ def spreads(plan: Plan) -> dict[str, FamilySpread]:
         finished = packed(run, plan.results)
         if finished is None or not is_chosen(run):
             continue
-        of_row = by_family.setdefault(family_of(run.table), {}).setdefault(f"{run.table}/{run.row}", [])
+        of_row = by_family.setdefault(family_of(run.table), {}).setdefault(of_any_length(run), [])
         of_row.append(finished)
     known = {family: _spread(list(map(_longest, rows.values()))) for family, rows in by_family.items()}
     return {family: spread for family, spread in known.items() if spread}

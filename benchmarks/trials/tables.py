@@ -46,23 +46,27 @@ def is_chosen(run: Planned) -> bool:
     return scales(run)[-1] == CHOSEN
 
 
+def changes(run: Planned) -> list[str]:
+    """Return the files of a run's scales that not every cell has, by their short names, whatever its length."""
+    return [name.removeprefix("trials_") for name in scales(run) if name not in COMMON]
+
+
+def of_any_length(run: Planned) -> str:
+    """Return the name of a row of the chosen cell, with its further changes, whatever the number of steps."""
+    further = [name for name in changes(run) if f"trials_{name}" != CHOSEN]
+    return ", ".join([f"{run.table}/{run.row}", *further])
+
+
 def crossing(runs: Sequence[Trial]) -> Iterator[Table]:
     """Yield the scores of the crossing: a line for each cell, a column for each row."""
     cells: dict[str, dict[str, str]] = {}
     for run, finished in runs:
-        changes = [name.removeprefix("trials_") for name in scales(run) if name not in COMMON]
-        cell = cells.setdefault(", ".join(changes) or "pairs, lesson, Muon", {})
+        cell = cells.setdefault(", ".join(changes(run)) or "pairs, lesson, Muon", {})
         cell[f"{run.table}/{run.row}"] = f"{score(finished):.1f}"
 
     columns = list(dict.fromkeys(name for cell in cells.values() for name in cell))
     body = [[cell, *(scored.get(name, "not run") for name in columns)] for cell, scored in cells.items()]
     yield Table("Crossing: directions right of fresh films, skills outside of the lesson", ["cell", *columns], body, [])
-
-
-def of_any_length(run: Planned) -> str:
-    """Return the name of a row in a cell, whatever the number of steps."""
-    changes = [name.removeprefix("trials_") for name in scales(run) if name not in (*COMMON, CHOSEN)]
-    return ", ".join([f"{run.table}/{run.row}", *changes])
 
 
 def lengths(runs: Sequence[Trial]) -> Iterator[Table]:
