@@ -76,6 +76,7 @@ def test(
     from lit_video.engine.finite import refuse_not_finite
     from lit_video.experiment.cli import VideoCLI, user_errors
     from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
+    from lit_video.training.process_state import process_as_before
     from lit_video.video.trained_on import overlap_in_words, seen
 
     stored = read_checkpoint(checkpoint)["state_dict"] if checkpoint else {}
@@ -83,16 +84,17 @@ def test(
     resolved["trainer"] = {**resolved.get("trainer", {}), "logger": False, **silent}
     resolved |= {"ckpt_path": checkpoint and str(checkpoint), "verbose": False}
     began = perf_counter()
-    try:
-        with user_errors(lambda key: "test"), no_larger_than(stored) if stored else nullcontext():
-            cli = VideoCLI({"subcommand": "test", "test": resolved}, execute=True)
-    except RuntimeError as error:  # names or shapes of weights differ
-        raise UserError(f"--ckpt: {checkpoint} does not load into this model: {one_line(error)[:200]}") from error
+    with process_as_before():
+        try:
+            with user_errors(lambda key: "test"), no_larger_than(stored) if stored else nullcontext():
+                cli = VideoCLI({"subcommand": "test", "test": resolved}, execute=True)
+        except RuntimeError as error:  # names or shapes of weights differ
+            raise UserError(f"--ckpt: {checkpoint} does not load into this model: {one_line(error)[:200]}") from error
 
-    metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
-    refuse_not_finite(metrics, f"test of {checkpoint or 'these weights'}")
-    videos = int(metrics.pop("test/videos", 0))
-    time = _time_use(cli, checkpoint, perf_counter() - began)
+        metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
+        refuse_not_finite(metrics, f"test of {checkpoint or 'these weights'}")
+        videos = int(metrics.pop("test/videos", 0))
+        time = _time_use(cli, checkpoint, perf_counter() - began)
     overlap = overlap_in_words(seen(cli.model.trained_on, cli.datamodule.records("test")))
     return Measured(metrics, videos, cli.datamodule.order, overlap, time)
 

@@ -105,6 +105,11 @@ class VideoCLI(LightningCLI):
         if self.subcommand:
             take_named(self.config[self.subcommand])
 
+    def _set_seed(self) -> None:
+        """Seed the process's generators for a subcommand; who only reads settings goes on with the user's."""
+        if self.subcommand:
+            super()._set_seed()
+
     def instantiate_classes(self) -> None:
         """Build a subcommand's data set, model and trainer."""
         if self.subcommand:
@@ -116,8 +121,8 @@ class VideoCLI(LightningCLI):
         A model in memory keeps its settings for checkpoints; to note them takes as long as to build it.
         """
         take_named(self.config)
-        self._set_seed()
         if device != "meta":
+            super()._set_seed()
             self._add_instantiators()
         with torch.device(device):
             objects = self.parser.instantiate(self.config)

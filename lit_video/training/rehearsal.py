@@ -20,6 +20,7 @@ from lit_video.experiment.cli import Built, VideoCLI
 from lit_video.experiment.layers import of_row
 from lit_video.settings.nested import Nested
 from lit_video.tables.table import Row
+from lit_video.training.process_state import process_as_before
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.processes import usable_cores
 
@@ -28,6 +29,7 @@ MOST_TIMED = 8
 ENOUGH_SECONDS = 2.0  # time of these steps after which no more are made
 
 
+@process_as_before()
 def rehearse(settings: Nested, changes: Mapping[str, Any], *, at_once: int, alone: bool) -> Pace:
     """Measure the pace of a run on the few videos of its training table.
 

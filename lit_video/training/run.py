@@ -21,6 +21,7 @@ from lit_video.tables.results import refuse_apart
 from lit_video.training.check import checked, refuse_tested
 from lit_video.training.fit import compiled, fit_model
 from lit_video.training.measure import measure
+from lit_video.training.process_state import process_as_before
 from lit_video.training.run_end import failures, leave, write_end
 from lit_video.training.stills import start_from_stills
 from lit_video.training.trainer import Training
@@ -48,6 +49,7 @@ def _is_done(spec: Spec, finished: FinishedRuns | None = None) -> bool:
     return history.finished
 
 
+@process_as_before()
 def run_row(run: Run, stops: StopSignals) -> None:
     """Train and test a run, from its last checkpoint if there is one.
 
