@@ -155,13 +155,16 @@ def test_counts_and_checks_are_those_of_the_command_line(table, tiny, letters, t
     assert "vivit-b-k400" in shown(weights) and "labels" in shown(checked) + "labels"
 
 
-def test_a_scheme_is_profiled_by_its_class(tmp_path, capsys):
+def test_a_scheme_is_profiled_by_its_class(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("lit_video.schemes.cost.ROUNDS", 1)
+
     class Notebooks(Space):
         """Scheme of a notebook: no file has its code."""
 
     Notebooks.__module__ = "__main__"
     profile = lit_video.profile(Space, train=False, output=tmp_path / "python")
     assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr("lit_video.api.profile._picture", lambda *of: b"")  # tests/commands/test_own_scheme.py draws it
     assert main(["profile", "space", "--look", "-o", str(tmp_path / "shell")]) == 0
     said = capsys.readouterr().out
     assert profile.ok and profile.picture.read_bytes().startswith(b"\x89PNG")
