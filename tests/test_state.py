@@ -1,4 +1,4 @@
-"""Test that docs/architecture.md lists all state that outlives a call, of objects and of the process, with what clears it."""
+"""Test that docs/architecture.md lists all state that outlives a call, of objects and of the process."""
 
 import ast
 import re

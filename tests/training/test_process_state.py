@@ -29,16 +29,20 @@ def shared(monkeypatch):
     torch.set_float32_matmul_precision("highest")
 
 
+def fail(table, run, root, out):
+    """Ask for a step of more clips than there are."""
+    with pytest.raises(lit_video.UserError, match="batch_size"):
+        lit_video.fit(table, rows="first", settings=TINY | {"data": TINY["data"] | {"batch_size": 10**6}}, runs=out)
+
+
 CALLS = {
     "fit": lambda table, run, root, out: lit_video.fit(
         table, rows="first", settings=TINY | {"float32_products": "tf32", "trainer.logger": True}, runs=out
     ),
+    "a mistake": fail,
     "settings of rows": lambda table, *_: lit_video.row_settings(table, settings=TINY),
     "test": lambda table, run, root, out: lit_video.test(
         run, settings={"data": {"root": root, "num_workers": 0}, "trainer.accelerator": "cpu"}
-    ),
-    "a mistake": lambda table, run, root, out: pytest.raises(
-        lit_video.UserError, lit_video.fit, table, rows="first", settings=TINY | {"data.batch_size": 10**6}, runs=out
     ),
 }
 

@@ -2,7 +2,7 @@
 
     python -m tests.training.uneven_script OUT
 
-``OUT/outcomes.json`` gets for each case the step of its last checkpoint, and the error that ended it (or an empty text).
+``OUT/outcomes.json`` gets for each case the step of its last checkpoint, and the error that ended it, if any.
 The process of the script itself trains nothing: PyTorch refuses to train in a fork of a process that has trained.
 """
 
