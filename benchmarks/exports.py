@@ -257,7 +257,9 @@ def main() -> int:
 
     measurement = Measurement("exports", given, "onnxruntime", "onnxscript")
     earlier = kept(given.output, measurement.result["versions"])
+    measurement.rows.extend(earlier.values())  # so that no interruption loses what an earlier command has measured
     for name in given.models.split(","):
+        measurement.rows[:] = [row for row in measurement.rows if row["name"] != name]
         measurement.add(name, partial(start, measurement, known[name], earlier))
     return measurement.show(tables)
 

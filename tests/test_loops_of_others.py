@@ -13,7 +13,7 @@ from tests.embedded import four_skills
 from tests.test_python_pages import IN_PYTHON, PYTHON
 
 EPOCHS = 2
-# what the page takes from earlier blocks
+# names that the page has from earlier blocks
 START = """
 import json
 import os

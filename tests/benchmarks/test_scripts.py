@@ -214,6 +214,8 @@ def test_exports_say_what_fails_and_go_on(measured, monkeypatch, capsys):
     assert tried == [0.0, 0.0], "what is known is not tried again"
     assert first["errors"] == {"aot": "of four axes only"}
     assert "ST, AOTInductor: of four axes only" in capsys.readouterr().out
+    rows = measured("exports", "--device", "cpu", "--models", "ViViT-1", "--ways", "pt2")["rows"]
+    assert sorted(row["name"] for row in rows) == ["ST", "ViViT-1"] and first in rows, "other rows stay in the file"
     (table,) = exports.tables({"ways": "pt2,aot", "models": "ST,S", "versions": {"torch": "2"}, "rows": [first]})
     assert table.body == [["ST", "0e+00", "no"], ["S", "not run", "not run"]]
     (table,) = exports.tables({"ways": "pt2", "models": "S", "versions": {"torch": "2"}, "rows": []})
