@@ -258,6 +258,7 @@ def main() -> int:
     measurement = Measurement("exports", given, "onnxruntime", "onnxscript")
     earlier = kept(given.output, measurement.result["versions"])
     measurement.rows.extend(earlier.values())  # so that no interruption loses what an earlier command has measured
+    measurement.keep()
     for name in given.models.split(","):
         measurement.rows[:] = [row for row in measurement.rows if row["name"] != name]
         measurement.add(name, partial(start, measurement, known[name], earlier))
