@@ -18,7 +18,7 @@ from lit_video.datamodules.temporal_skills import SKILLS
 from lit_video.errors import UserError
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import FinishedRun
-from lit_video.tables.finishing import CHANCE, end_of
+from lit_video.tables.finishing import CHANCE, end_of, steps_of_half
 from lit_video.tables.statistics import accuracy_interval
 
 PLAN = Path(__file__).with_name("plan.yaml")
@@ -26,7 +26,7 @@ LESSON = ("drift", "order1")  # skills of the first lesson
 LESSON_STEPS = 500
 LESSONS = (500, 1000, 1500)  # lengths of the lesson that rule 5 compares
 VALIDATION_PAIRS = 64  # for each skill
-COMMON = ("trials", "trials_2000")  # files of every cell of the crossing
+COMMON = ("trials", "trials_2000", "half")  # files of every cell of the crossing, and of a length
 CHOSEN = "trials_cooldown"  # last file of the cell that the crossing has chosen
 Trial = tuple[Planned, FinishedRun]
 
@@ -75,7 +75,7 @@ def lengths(runs: Sequence[Trial]) -> Iterator[Table]:
     of_steps = {(of_any_length(run), run.seed, finished.result.steps): finished for run, finished in chosen}
     body = []
     for (name, seed, steps), finished in of_steps.items():
-        half = of_steps.get((name, seed, steps // 2))
+        half = of_steps.get((name, seed, steps_of_half(finished)))
         end = end_of(finished, half, finished.result.told or SKILLS)
         if end is None:
             raise UserError(f"{finished.folder}: was not tested on fresh films")
@@ -87,7 +87,7 @@ def lengths(runs: Sequence[Trial]) -> Iterator[Table]:
         cells.append(str(end.gain) if end.gain else "")
         body.append([name, str(seed), str(steps), *cells])
     header = ["row", "seed", "steps", "training right", "fresh right", "direction, others", *LESSON]
-    header += ["begun in the lesson", "not begun", "not finished", "over half of the steps"]
+    header += ["begun in the lesson", "not begun", "not finished", "over half"]
     yield Table("Length: fresh films in percent, directions of the skills outside of the lesson", header, body, [])
 
 

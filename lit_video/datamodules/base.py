@@ -46,7 +46,7 @@ from lit_video.video.trained_on import trained_on
 from lit_video.video.training_order import Lesson, VideoNumbers
 
 View = TrainingView | EvaluationViews
-SOME = 512  # most training videos that are tested to see whether a model has learned
+SOME = 512  # training videos that tell whether a model has learned them
 SPLIT_OF_STAGE: dict[Any, Split] = {"train": "train", "test": "test", "predict": "test"}  # other stages: val
 SPLITS_OF_USE: dict[Any, tuple[Split, ...]] = {"validate": ("val",), "test": ("test",), "predict": ("test",)}
 
@@ -100,6 +100,7 @@ class VideoDataModule(SeededClips):
     disjoint = False  #: True if no video can be in two splits
     present: tuple[Split, ...] = SPLITS  #: splits that ``data check`` inspects
     further_splits: tuple[Split, ...] = ("train",)  #: splits that a run is tested on after its test
+    sample_size = SOME  #: most training videos that are tested
     draw_kind = "recording"  #: noun for one draw, see :meth:`draw_names`
 
     def __init__(
@@ -328,7 +329,7 @@ class VideoDataModule(SeededClips):
         return self.test_loader()
 
     def test_loader(self, split: Split = "test", order: FrameOrder | None = None) -> Any:
-        """Load all views of a split's videos, cut as in the test; of the training split up to ``SOME`` videos.
+        """Load all views of a split's videos, cut as in the test; of the training split up to ``sample_size``.
 
         ``order`` is that of a clip's frames, ``None`` for the data set's.
         """
@@ -362,8 +363,8 @@ class VideoDataModule(SeededClips):
         self._features.complete([*records], features_of)
 
     def training_sample(self) -> Records:
-        """Return the training videos that a test takes: up to ``SOME``, always the same."""
-        return Records.of(some_of(self._expected("train"), SOME))
+        """Return the training videos that a test takes: up to ``sample_size``, always the same."""
+        return Records.of(some_of(self._expected("train"), self.sample_size))
 
     def training_view(self) -> TrainingView:
         """Return the random crop and augmentation of a training clip."""
@@ -444,7 +445,7 @@ class VideoDataModule(SeededClips):
             self.found_broken.reasons["train"] = reasons
 
     def _views(self, split: Split, clips: int, crops: int, order: FrameOrder | None = None) -> Any:
-        """Load views of a split's videos; of the training split up to ``SOME`` videos."""
+        """Load views of a split's videos; of the training split up to ``sample_size``."""
         records = self.training_sample() if split == "train" else self._expected(split)
         dataset = self._dataset(records, self.view(crops), clips=clips, order=order or self.order)
         if not len(dataset):

@@ -3,7 +3,8 @@
 A row that ends before attention over frames has begun says nothing about the scheme. A skill *has begun* if the
 interval of its directions right on fresh films, as difficult as those of training, lies above chance. A skill that has
 begun is *finished* if 90 % of its training films are right, or if half of the training, with a schedule of its own,
-ends less than three points below on the fresh films of all skills that have begun, with an upper bound below five.
+ends less than three points below on the fresh films of all skills that have begun, with an upper bound below five. The
+half has the whole first lesson, which shows two skills alone, and half of the steps after it.
 
 On other videos a training is finished if 90 % of its training videos are right, by its record, or else by its curve.
 """
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import Predictions, TaskPredictions, read_further
+from lit_video.settings.flat import flatten
 from lit_video.tables.contrasts import run_contrast, uncovered
 from lit_video.tables.statistics import Interval, accuracy_interval, cautious_difference
 from lit_video.utils.text import plural
@@ -75,10 +77,16 @@ def why_unfinished(runs: Sequence[FinishedRun], halves: Sequence[FinishedRun], t
 
 
 def is_half(half: FinishedRun, run: FinishedRun) -> bool:
-    """Return whether a run is another one with the same seed and settings, but half of the steps."""
-    if half.result.seed != run.result.seed or 2 * half.result.steps != run.result.steps:
+    """Return whether a run is another one with the same seed and settings, but half of the steps on all classes."""
+    if half.result.seed != run.result.seed or half.result.steps != steps_of_half(run):
         return False
     return not uncovered(run_contrast(run, half), OF_LENGTH)
+
+
+def steps_of_half(run: FinishedRun) -> int:
+    """Return the steps of a run's half: its first lesson, and half of the steps that show all classes after it."""
+    lesson: int = flatten(run.identity.settings).get("data.init_args.lesson.steps") or 0
+    return lesson + (run.result.steps - lesson) // 2
 
 
 def _too_few_learned(runs: Sequence[FinishedRun]) -> str:

@@ -20,7 +20,7 @@ stages:
   crossing:
     why: One cell, in two lengths.
     runs:
-      - configs: [F/trials.yaml, F/trials_2000.yaml, F/trials_cooldown.yaml]
+      - configs: [F/trials.yaml, experiments/scale/half.yaml, F/trials_cooldown.yaml]
         seeds: [0]
         steps: 1
         step: 1.0
@@ -78,13 +78,13 @@ def write_trial(run, runs, *, steps, right):
 
 @pytest.fixture
 def trials(tmp_path, monkeypatch):
-    """Pack a training of 2,000 steps, and one of 4,000 that tells more."""
+    """Pack a training of 4,000 steps, and its half, 500 of a lesson and 1,750, which tells less."""
     path = tmp_path / "plan.yaml"
     path.write_text(PLAN.replace("RESULTS", str(tmp_path / "results")))
     plan = evidence.read_plan(path)
     half, full, lesson = plan.runs
     seen = dict.fromkeys(SKILLS, 1.0) | {"meeting": 0.5, "duration": 0.0}
-    write_trial(half, tmp_path / "made", steps=2000, right=seen | {"meeting": 0.3})
+    write_trial(half, tmp_path / "made", steps=2250, right=seen | {"meeting": 0.3})
     write_trial(full, tmp_path / "made", steps=4000, right=seen)
     write_trial(lesson, tmp_path / "made", steps=1501, right=seen)
     pack_runs([tmp_path / "made"], plan.results)
@@ -97,7 +97,7 @@ def test_a_trial_says_what_has_begun_and_what_has_finished(trials, capsys):
     assert "Crossing: directions right of" in said
     of_lengths, _, of_lessons = said.partition("Length:")[2].partition("Lesson:")
     (half, full) = (line.split("│") for line in of_lengths.splitlines() if "tw1" in line)
-    assert [cell.strip() for cell in half[2:4]] == ["0", "2000"] and full[3].strip() == "4000"
+    assert [cell.strip() for cell in half[2:4]] == ["0", "2250"] and full[3].strip() == "4000"
     begun, not_begun, unfinished, gain = (cell.strip() for cell in full[9:13])
     assert (begun, not_begun, unfinished) == ("drift", "duration", "")
     assert gain.startswith("+1.") and half[12].strip() == "" and half[11].strip() == "meeting"

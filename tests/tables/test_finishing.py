@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from lit_video.runs.predictions import Draws, Predictions
-from lit_video.tables.finishing import finish
+from lit_video.tables.finishing import finish, is_half, steps_of_half
+from tests.fake_runs import fake_run
 
 OPPOSITES = {"drift": (0, 1), "zoom": (2, 3)}
 CLASSES = ["drift left", "drift right", "zoom in", "zoom out"]
@@ -81,3 +82,16 @@ def test_predictions_without_directions_are_refused():
     plain = Predictions.of_logits(np.arange(2), {"": (np.eye(2), np.arange(2), ["a", "b"])})
     with pytest.raises(ValueError, match="no opposites"):
         finish(plain, plain, OPPOSITES)
+
+
+@pytest.mark.parametrize(
+    ("lesson", "steps", "half"),
+    [(None, 2000, 1000), ({"steps": 0}, 4000, 2000), ({"steps": 500}, 2000, 1250), ({"steps": 1500}, 4000, 2750)],
+)
+def test_the_half_of_a_training_has_its_whole_lesson_and_half_of_the_steps_after_it(lesson, steps, half):
+    settings = {"data": {"init_args": {"lesson": lesson}}}
+    run = fake_run(settings, steps=steps)
+    assert steps_of_half(run) == half
+    assert is_half(fake_run(settings, steps=half), run)
+    assert not is_half(fake_run(settings, steps=half + 1), run)
+    assert not is_half(fake_run(settings, steps=half, seed=1), run)

@@ -34,9 +34,14 @@ def test_training_videos_are_tested_with_the_views_of_the_test_and_without_augme
     assert videos == len(data.records("train")) == 2 * 2 * 8
     again = list(data.test_loader("train"))
     assert all((one["clip"] == other["clip"]).all() for one, other in zip(batches, again, strict=True))
-    monkeypatch.setattr("lit_video.datamodules.base.SOME", 5)
+    monkeypatch.setattr(data, "sample_size", 5)
     assert sum(len(batch["video"]) for batch in data.test_loader("train")) == 5
-    assert SOME == 512
+
+
+def test_as_many_training_films_are_tested_as_fresh_ones(tmp_path):
+    assert skills(tmp_path).sample_size == SOME == 512
+    assert skills(tmp_path, fresh=1).sample_size == SOME
+    assert skills(tmp_path, fresh=256).sample_size == 2 * 256 * 8
 
 
 def test_a_run_records_how_many_training_videos_it_has_right_and_the_test_stays_its_own(table, tiny, tmp_path):
