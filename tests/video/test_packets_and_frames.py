@@ -293,6 +293,7 @@ def test_reported_files_are_what_ffmpeg_shows(name):
 
 
 @pytest.mark.shared
+@pytest.mark.slow
 def test_every_other_file_of_the_cases_is_what_ffmpeg_shows():
     # refused for its colours; turned by a message to the decoder; with packets that repeat a picture
     others = {"c420_ycgco_tv.mp4", "seiflip.mp4", "still_theora.ogv"}
