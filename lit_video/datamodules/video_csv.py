@@ -77,6 +77,8 @@ class VideoCSV(AnnotatedVideos):
         reverse_column: name of the column that holds the class of the video played backwards, such as ``close`` beside
             ``open``; with ``pairing``, training shows each video in both directions.
         groups: classes by group name: ``test/group/NAME`` is the top-1 over a group's test videos.
+        divides_videos: allow segments of videos that train in another split; its accuracy is then one of known
+            recordings.
         source: origin of the videos, for the error if ``root`` does not exist.
         **kwargs: see :class:`AnnotatedVideos`.
     """
@@ -104,6 +106,7 @@ class VideoCSV(AnnotatedVideos):
         draw_column: str | None = None,
         reverse_column: str | None = None,
         groups: dict[str, list[str]] | None = None,
+        divides_videos: bool = False,
         source: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -150,6 +153,7 @@ class VideoCSV(AnnotatedVideos):
         if reverse_column and label_separator:
             raise ValueError("reverse_column is for one label per video: leave out label_separator")
         self.groups = groups or {}
+        self.divides_videos = divides_videos
         self.fps = fps
         self.source = source
         self._read: dict[Path, list[AnnotationRow]] = {}
@@ -270,15 +274,19 @@ class VideoCSV(AnnotatedVideos):
             if shared:
                 fault = f"{shared[0]} or a part of it is a training video too ({len(shared)} such videos)"
                 raise UserError(f"data.{split}: {fault}; make the splits disjoint")
-            self._say_what_is_of_learned_videos(split)
+            self._refuse_parts_of_learned_videos(split)
 
-    def _say_what_is_of_learned_videos(self, split: Split) -> None:
-        """Say how many segments of a split are parts of videos of which other parts train."""
+    def _refuse_parts_of_learned_videos(self, split: Split) -> None:
+        """Refuse a split with segments of videos of which other segments train, or count them if they are asked for."""
         trained = {*self.records("train").paths}
         parts = [path for path in self.records(split).paths if path in trained]
-        if parts:
-            count = f"{plural(len(parts), 'segment')} of {split} are parts of videos of which others train ({parts[0]})"
-            print_once(f"data.{split}: {count}: the accuracy is one of known recordings")
+        if not parts:
+            return
+        count = f"data.{split}: {plural(len(parts), 'segment')} of {split} are parts of videos of which others train"
+        count += f" ({parts[0]}): the accuracy is one of known recordings"
+        if not self.divides_videos:
+            raise UserError(f"{count}; keep each video in one split, or set data.divides_videos: true")
+        print_once(count)
 
     def _class(self, row: AnnotationRow) -> int | tuple[int, ...]:
         """Return a row's class number, or a multi-hot label if rows may have several labels."""

@@ -192,6 +192,8 @@ def _content(plan: "Plan", videos: Path, columns: Collection[str]) -> dict[str, 
         data["test_values"] = ["test"]
     if DRAW in columns:
         data["draw_column"] = DRAW
+    if len({(video.path, video.split) for video in plan.videos}) > len({video.path for video in plan.videos}):
+        data["divides_videos"] = True  # the plan says why
     table = {
         "title": plan.title,
         "source": str(plan.place.resolve()),

@@ -196,7 +196,11 @@ def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
         return OwnVideos(videos, where, root, unused=_unused(root, used))
 
     where = "; not used: ".join(["class folders", *(_misses(path) for path in tables)])
-    like_splits = sorted(label for label in {*labels_of(videos)} if split_meant(label))
+    labels = {*labels_of(videos)}
+    like_splits = sorted(label for label in labels if split_meant(label))
+    if len(labels) > 1 and len(like_splits) == len(labels):
+        fault = f"{', '.join(like_splits)} are splits, and hold videos without class folders"
+        raise UserError(f"{root}: {fault}; {EXPECTED.replace('DIR', str(root))}")
     if like_splits:
         where += f"; {', '.join(like_splits)} read as a class: no class folders in it"
     return OwnVideos(videos, where, root, unused=_unused(root, used.union(tables)))

@@ -57,7 +57,7 @@ DATA: dict[DataEffect, tuple[str, ...]] = {
     "counts": ("test_clips", "test_crops"),
     "test": ("test_orders", "groups"),
     "training": ("batch_size", "augmentation", "seed", "train_share", "features", "order", "pairing", "lesson"),
-    "machine": ("num_workers", "keep_gb", "source"),
+    "machine": ("num_workers", "keep_gb", "source", "divides_videos"),
     "folders": ("root", "manifest"),
     "videos": (
         *("fps", "missing", "classes", "least_videos", "split"),

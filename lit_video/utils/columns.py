@@ -4,12 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import normalize
 
 from lit_video.errors import UserError
 from lit_video.utils.annotations import AnnotationRow
-from lit_video.utils.text import plural, shortened
+from lit_video.utils.text import natural, plural, shortened
 
 # split that a cell, a folder or a table's name means; EVAL is the test, or the validation beside a test
 EVAL = "eval"
@@ -44,6 +45,7 @@ _TRUE = {"1", "1.0", "true", "yes", "y", "t", "x"}
 _FALSE = {"0", "0.0", "false", "no", "n", "f", "-", ""}
 MOST_SPELLINGS = 100  # most different cells of a column of splits
 MOST_FOLDS = 10
+FEW_SHARED = 3  # fewest values, each shared by rows, of a column that may say what was recorded together
 FOLD_NAME = "fold"  # beginning of a fold's name, before its number
 
 # words that name what videos share, in the order in which they are tried: persons, then recordings
@@ -80,7 +82,8 @@ _SCALES = {"ms": 1e-3, "msec": 1e-3, "millis": 1e-3, "millisecond": 1e-3, "milli
 _SCALES |= {"minute": 60.0, "minutes": 60.0}
 _BESIDE_TIME = {
     *(*_TIMES, *_FRAMES, *_SCALES),
-    "s", "sec", "secs", "second", "seconds", "stamp", "clip", "segment", "seg", "video", "action", "event",
+    "s", "sec", "secs", "second", "seconds", "stamp", "tc", "timecode",
+    "clip", "segment", "seg", "video", "action", "event",
     "annotation", "point", "position", "pos", "index", "idx", "no", "nr", "number", "label", "of", "in", "at", "the",
 }  # fmt: skip
 _PAIRS = (("0", "1"), ("1", "2"), ("min", "max"))  # endings of two names that are the same but for them
@@ -95,6 +98,7 @@ _LONG |= {
     "clip", "segment", "video", "file", "path", "name", "number", "code", "index", "second", "seconds", "sec", "label",
     "class", "action",
 }  # fmt: skip
+_TIME_WORDS = {word for word in (*_STARTS, *_ENDS) if len(word) >= 3}  # may follow a t, as in tstart
 _PARTS = _LONG | {"id", "no", "nr", "is", "ms"}  # words of a name that is written as one, such as subjectid
 
 
@@ -113,6 +117,8 @@ def _parts(word: str) -> tuple[str, ...]:
     """Return the known words of which a word is made, at most three; the word itself if it is known or they are not."""
     if word in _LONG or not word.isascii():
         return (word,)
+    if word[0] == "t" and word[1:] in _TIME_WORDS:
+        return "t", word[1:]
     for end in range(len(word) - 2, 1, -1):
         first, rest = word[:end], word[end:]
         if first in _PARTS and rest in _PARTS:
@@ -209,17 +215,22 @@ def _holds_splits(name: str, rows: Sequence[AnnotationRow]) -> bool:
 
 def _is_flag(name: str, rows: Sequence[AnnotationRow]) -> bool:
     """Return whether a column says of each row whether it is in one split, such as ``is_test``: 0 and 1."""
-    words = [word for word in words_of(name) if word not in _BESIDE_FLAG]
-    meant = {SPLIT_WORDS.get(word) for word in words}
-    if len(meant) != 1 or None in meant:
+    if not _split_of_flag(name):
         return False
     cells = {row.cells.get(name, "").casefold() for row in rows}
     return cells <= _TRUE | _FALSE and bool(cells & _TRUE) and bool(cells & _FALSE)
 
 
+def _split_of_flag(name: str) -> str | None:
+    """Return the split, or :data:`EVAL`, that a name such as ``is_test`` or ``used_for_training`` asks for."""
+    words = [word for word in words_of(name) if word not in _BESIDE_FLAG]
+    meant = {SPLIT_WORDS.get(word) for word in words}
+    return meant.pop() if len(meant) == 1 else None
+
+
 def _of_flags(rows: Sequence[AnnotationRow], flags: Sequence[str]) -> SplitColumns:
     """Read the splits from columns that each are true in one split; a row of none trains, or is tested."""
-    meanings = {name: split_meant(" ".join(word for word in words_of(name) if word != "is")) or EVAL for name in flags}
+    meanings = {name: meaning for name in flags if (meaning := _split_of_flag(name))}
     stands_for = with_eval({*meanings.values()})
     split_of = {name: stands_for[meaning] for name, meaning in meanings.items()}
     otherwise = "train" if "train" not in split_of.values() else None
@@ -241,14 +252,14 @@ def _of_flags(rows: Sequence[AnnotationRow], flags: Sequence[str]) -> SplitColum
 
 
 def _of_cells(rows: Sequence[AnnotationRow], column: str) -> SplitColumns:
-    """Read the splits from a column: names of splits, or numbers of folds; refuse any other cell."""
+    """Read the splits from a column: names of splits, or of folds; refuse any other cell."""
     cells = [row.cells.get(column, "") for row in rows]
-    numbers = {cell for cell in cells if cell.isdecimal()}
-    if FOLD_NAME in words_of(column) and len(numbers) > 1 and all(cell.isdecimal() for cell in cells):
-        if len(numbers) > MOST_FOLDS:
-            fault = f"holds {len(numbers)} folds, expected at most {MOST_FOLDS}; give --split none to divide at random"
+    folds = {*cells}
+    if FOLD_NAME in words_of(column) and len(folds) > 1 and all(cell and not split_meant(cell) for cell in folds):
+        if len(folds) > MOST_FOLDS:
+            fault = f"holds {len(folds)} folds, expected at most {MOST_FOLDS}; give --split none to divide at random"
             raise rows[0].error(column, fault)
-        names = {number: f"{FOLD_NAME}{place}" for place, number in enumerate(sorted(numbers, key=int), 1)}
+        names = {cell: f"{FOLD_NAME}{place}" for place, cell in enumerate(sorted(folds, key=natural), 1)}
         words = f"{len(names)} folds: column `{column}`"
         return SplitColumns([column], [names[cell] for cell in cells], words)
 
@@ -449,7 +460,7 @@ def _with_segment(row: AnnotationRow, used: Sequence[_Time]) -> AnnotationRow:
 
 
 def unused_words(rows: Sequence[AnnotationRow], names: Sequence[str], flags: Mapping[str, str]) -> str:
-    """Name the columns that are not used, with the number of their values; empty if there are none.
+    """Name the columns that are not used, with what they may be by their names or cells; empty if there are none.
 
     Args:
         rows: the rows.
@@ -461,9 +472,14 @@ def unused_words(rows: Sequence[AnnotationRow], names: Sequence[str], flags: Map
     for name in names:
         values = {row.cells.get(name, "") for row in rows} - {""}
         line = name
-        if name in groups and "group" in flags:
+        if "group" in flags and (name in groups or FEW_SHARED <= len(values) <= len(rows) // 2):
             line = f"{name} ({plural(len(values), 'value')}; if they say what was recorded together: {flags['group']})"
-        elif "split" in flags and (_names_split(name) or _holds_splits(name, rows) or _is_flag(name, rows)):
+        if "split" in flags and (_names_split(name) or _holds_splits(name, rows) or _is_flag(name, rows)):
             line = f"{name} ({shortened(sorted(values))}; if they are the splits: {flags['split']})"
         lines.append(line)
+
+    times = [name for name in names if all(re.fullmatch(r"\d+(?:\.\d*)?", row.cells.get(name, "")) for row in rows)]
+    for first, second in pairwise(times):
+        if all(float(row.cells[first]) < float(row.cells[second]) for row in rows):
+            lines.append(f"if {first} and {second} are the seconds of a segment, name them start and end")
     return ", ".join(lines)

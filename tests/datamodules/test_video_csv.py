@@ -178,7 +178,7 @@ def test_one_table_is_divided_by_a_column(root, table):
 )
 def test_a_video_or_a_part_that_is_trained_and_tested_on_is_reported(trained, tested, overlap, root, table):
     (root / "val.csv").write_text(f"path,label,start,end\na/1.mp4,walk,{','.join(tested)}\nb/2.mp4,sit,,\n")
-    data = table(f"path,label,start,end\na/1.mp4,walk,{','.join(trained)}\na/2.mp4,sit,,\n")
+    data = table(f"path,label,start,end\na/1.mp4,walk,{','.join(trained)}\na/2.mp4,sit,,\n", divides_videos=True)
     with pytest.raises(UserError, match=r"data.val: .*a/1.mp4 .* \(1 such videos\)") if overlap else nullcontext():
         data.check()
 

@@ -14,6 +14,7 @@ from lit_video.own_videos.finding import find_own_videos
 from lit_video.own_videos.groups import find_groups
 from lit_video.own_videos.listed import ColumnsAsked
 from lit_video.utils.columns import group_columns, words_of
+from lit_video.utils.text import natural
 
 PERSONS = [f"S{number // 4}" for number in range(24)]
 LABELS = [("turn", "sit")[number % 2] for number in range(24)]
@@ -46,6 +47,8 @@ SPLITS = {  # columns, and the splits of the last eight rows
     "is_test": ({"is_test": parts(0, 1)}, "test"),
     "isTest": ({"isTest": parts("False", "True")}, "test"),
     "train": ({"train": parts("yes", "no")}, "test"),
+    "in_training": ({"in_training": parts("yes", "no")}, "test"),
+    "used_for_test": ({"used_for_test": parts("no", "yes")}, "test"),
     "two flags": ({"is_val": parts(0, 1, 0), "is_test": parts(0, 0, 1)}, "val test"),
     "DATA_SPLIT": ({"DATA_SPLIT": parts("TRAIN", "DEV", "TEST")}, "val test"),
     "by its cells": ({"teil": parts("Train", "Test")}, "test"),
@@ -105,6 +108,14 @@ def test_a_column_that_the_user_names_is_the_split(tmp_path):
         found_in(tmp_path, columns, split="part")
 
 
+@pytest.mark.parametrize("names", [["B", "C", "A"], ["fold 2", "fold 10", "fold 1"]])
+def test_names_of_folds_are_folds_too(names, tmp_path):
+    own = found_in(tmp_path, {"cv_fold": [names[number % 3] for number in range(24)]})
+    places = [f"fold{sorted(names, key=natural).index(name) + 1}" for name in names]
+    assert [video.split for video in own.videos[:3]] == places
+    assert own.notes == ["3 folds: column `cv_fold`"]
+
+
 @pytest.mark.parametrize("first", [0, 1])
 def test_numbers_of_folds_are_the_folds_of_the_cross_validation(first, tmp_path):
     own = found_in(tmp_path, {"cv_fold": [number % 3 + first for number in range(24)]})
@@ -131,12 +142,17 @@ def test_persons_are_kept_together_whatever_their_column_is_called(name, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "name", ["subject_age", "height", "first_name", "who", "camera", "score", "class_weather", "id", "clip_no"]
+    "name",
+    [
+        *("mouse_id", "wearer", "subject_age", "height", "first_name", "who", "camera", "score"),
+        *("class_weather", "id", "clip_no"),
+    ],
 )
 def test_other_columns_are_named_and_one_with_repeated_values_with_its_flag(name, tmp_path):
     own = found_in(tmp_path, {name: PERSONS})
     assert find_groups(own.videos).names is None
-    assert name in own.notes[0] and "not used" in own.notes[0]
+    assert f"{name} (6 values; if they say what was recorded together: --group COLUMN)" in own.notes[0]
+    assert "not used" in own.notes[0]
     assert find_groups(own.videos, name.upper()).names == PERSONS
 
 
@@ -242,6 +258,15 @@ def test_columns_that_are_no_times_are_named(columns, tmp_path):
     own = found_in(tmp_path, columns)
     assert not any(video.is_part for video in own.videos)
     assert all(name in own.notes[-1] for name in columns) and "not used" in own.notes[-1]
+
+
+@pytest.mark.parametrize("names", [("left", "right"), ("入点", "出点")])
+def test_columns_whose_cells_could_be_a_segment_are_named_as_such(names, tmp_path):
+    first, second = names
+    own = found_in(tmp_path, {first: ["0.2"] * 24, second: ["1"] * 24})
+    assert own.notes[-1].endswith(f"if {first} and {second} are the seconds of a segment, name them start and end")
+    own = found_in(tmp_path, {first: ["0.2"] * 24, second: [*["1"] * 23, "0.1"]})
+    assert own.notes[-1] == f"columns that are not used: {first}, {second}"
 
 
 def test_the_table_of_the_report_is_read_in_all_its_columns(tmp_path):

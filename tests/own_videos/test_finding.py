@@ -175,6 +175,15 @@ def test_whole_numbers_with_a_point_are_classes_by_size(tmp_path):
     assert find_own_videos(tmp_path).class_names == ["0.0", "2.0", "10.0"]
 
 
+def test_folders_of_splits_that_hold_videos_are_no_classes(tmp_path):
+    touch(tmp_path, *(f"{split}/{number}.mp4" for split in ("train", "test") for number in range(4)))
+    (tmp_path / "train" / "metadata.csv").write_text("file_name,label\n0.mp4,a\n1.mp4,b\n")
+    with pytest.raises(
+        UserError, match=r"test, train are splits, and hold videos without class folders; expected .*csv"
+    ):
+        find_own_videos(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("paths", "found", "splits", "unused"),
     [

@@ -137,11 +137,14 @@ def test_a_given_split_that_tests_segments_of_videos_that_train_is_refused_unles
     assert divide(Inspected(tmp_path, by_file, {}, [], []), group=None, folds=True).tested == 16
 
 
-def test_video_csv_says_that_segments_of_learned_videos_are_tested(tmp_path, capsys):
+def test_video_csv_refuses_segments_of_learned_videos_unless_asked_for_and_counts_them(tmp_path, capsys):
     for name in "ab":
         encode(tmp_path / f"{name}.mp4", np.zeros((8, 16, 16, 3), np.uint8), 8)
     (tmp_path / "train.csv").write_text("path,label,start,end\na.mp4,x,0,0.4\nb.mp4,y,0,0.4\n")
     (tmp_path / "val.csv").write_text("path,label,start,end\na.mp4,x,0.4,0.9\n")
-    VideoCSV(root=str(tmp_path)).check()
-    assert "data.val: 1 segment of val are parts of videos of which others train" in capsys.readouterr().err
+    count = "data.val: 1 segment of val are parts of videos of which others train"
+    with pytest.raises(UserError, match=f"{count}.*set data.divides_videos: true"):
+        VideoCSV(root=str(tmp_path)).check()
+    VideoCSV(root=str(tmp_path), divides_videos=True).check()
+    assert count in capsys.readouterr().err
     assert find_groups([OwnVideo("a.mp4", "x")] * 2).names is None

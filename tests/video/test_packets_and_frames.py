@@ -14,6 +14,7 @@ from lit_video.datamodules.split_test import SplitTest
 from lit_video.engine.progress import ReportBroken
 from lit_video.own_videos.finding import OwnVideo
 from lit_video.own_videos.plan import _with_gaps
+from lit_video.utils.files import is_video
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame_table
 from lit_video.video.decoding.h264 import Parameters, parameters
 from tests.checkpoints import QUIET
@@ -289,6 +290,18 @@ CASES = {  # frames that FFmpeg shows
 @pytest.mark.parametrize("name", CASES)
 def test_reported_files_are_what_ffmpeg_shows(name):
     assert_ffmpegs(shared(f"cases/data/{name}"), CASES[name])
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+def test_every_other_file_of_the_cases_is_what_ffmpeg_shows():
+    # refused for its colours; turned by a message to the decoder; with packets that repeat a picture
+    others = {"c420_ycgco_tv.mp4", "seiflip.mp4", "still_theora.ogv"}
+    videos = [path for path in sorted(shared("cases/data").rglob("*")) if is_video(path)]
+    assert {path.name for path in videos} > {*CASES, *others}
+    for path in videos:
+        if path.name not in {*CASES, *others}:
+            assert_ffmpegs(path)
 
 
 @pytest.mark.shared

@@ -42,8 +42,7 @@ def marked(packets: Sequence[Seen], starts: Mapping[int, bool]) -> list[Seen]:
     """
     corrupt: list[Seen] = []
     for position, packet in enumerate(packets):
-        restarts_soon = starts.keys() & range(position + 1, position + JOINT)
-        if packet.is_corrupt and not restarts_soon:
+        if packet.is_corrupt and not starts.keys() & range(position + 1, position + JOINT):
             corrupt += packets[position : position + 2]  # FFmpeg may mark the packet before the corrupt one
     return corrupt
 
@@ -78,6 +77,8 @@ def reported(packets: Sequence[Seen], starts: Mapping[int, bool], pts: Sequence[
     if not pts and (corrupt or before_key(packets)):
         return [-1], MARKED if corrupt else INSIDE
 
-    keys = sorted({packet.pts for packet in packets if packet.is_keyframe and packet.pts is not None})
     corrupt_times = {packet.pts for packet in corrupt if packet.pts is not None}
+    if not corrupt_times:
+        return [], MARKED
+    keys = sorted({packet.pts for packet in packets if packet.is_keyframe and packet.pts is not None})
     return spoiled(pts, keys, corrupt_times), MARKED

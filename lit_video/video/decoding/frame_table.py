@@ -6,6 +6,7 @@ decoded to make it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -85,12 +86,37 @@ def check_numbers(path: Path, numbers: Sequence[int], count: int) -> None:
         raise IndexError(f"{path}: frames {beyond} of a video with {count} frames")
 
 
-def stacked(path: Path, images: Mapping[int, Frames], numbers: Sequence[int]) -> Frames:
-    """Stack numbered images ``(height, width, 3)`` into one array; raise a :class:`DecodeError` if sizes differ."""
-    sizes = {image.shape for image in images.values()}
-    if len(sizes) > 1:
-        raise DecodeError(f"{path}: its frames have several sizes")
-    return np.stack([images[number] for number in numbers])
+class ClipFrames:
+    """Frames of a clip, written into one array as they are decoded, so that the memory of one serves the next too."""
+
+    def __init__(self, path: Path, numbers: Sequence[int]) -> None:
+        self.path = path
+        self._count = len(numbers)
+        self._places: dict[int, list[int]] = defaultdict(list)
+        for place, number in enumerate(numbers):
+            self._places[number].append(place)
+        self._frames: Frames | None = None
+
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of the frames, ascending, each once."""
+        return sorted(self._places)
+
+    def write(self, number: int, image: Frames) -> None:
+        """Copy an image ``(height, width, 3)`` to its places; raise a :class:`DecodeError` for one of another size."""
+        if self._frames is None:
+            self._frames = np.empty((self._count, *image.shape), np.uint8)
+        if image.shape != self._frames.shape[1:]:
+            raise DecodeError(f"{self.path}: its frames have several sizes")
+        for place in self._places[number]:
+            self._frames[place] = image
+
+    @property
+    def frames(self) -> Frames:
+        """The clip after all frames were written, ``(frames, height, width, 3)``."""
+        if self._frames is None:
+            raise ValueError(f"{self.path}: a clip without frames")
+        return self._frames
 
 
 def check_sound(path: Path, table: FrameTable, numbers: Sequence[int]) -> None:
@@ -259,7 +285,7 @@ def _counts_frames(video: _OpenVideo) -> bool:
     if reorders(video.stream, video.packets) or any(packet.is_corrupt for packet in video.packets):
         return False
     of_index = [(entry.timestamp, entry.pos + CHUNK) for entry in video.stream.index_entries if entry.size]
-    return of_index == [(packet.dts, packet.position) for packet in video.packets if packet.pts == packet.dts]
+    return of_index == [(packet.dts, packet.pos) for packet in video.packets if packet.pts == packet.dts]
 
 
 def _decoding_times(video: _OpenVideo, shown: Sequence[Seen]) -> list[int]:

@@ -17,7 +17,7 @@ from lit_video.utils.files import is_picture, read_plain
 from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
-from lit_video.video.decoding.frame_table import Frames, check_numbers, kept_table, stacked
+from lit_video.video.decoding.frame_table import ClipFrames, Frames, check_numbers, kept_table
 from lit_video.video.decoding.table import FrameTable, exact
 from lit_video.video.decoding.times import frames_before_gaps
 
@@ -204,8 +204,10 @@ def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
     """Read images of a folder by number, RGB, ``(len(numbers), height, width, 3)``; raises the errors of ``decode``."""
     listed = _kept.read(folder)
     check_numbers(folder, numbers, len(listed.middles))
-    images = {number: _read(listed.file(number)) for number in set(numbers)}
-    return stacked(folder, images, numbers)
+    clip = ClipFrames(folder, numbers)
+    for number in clip.numbers:
+        clip.write(number, _read(listed.file(number)))
+    return clip.frames
 
 
 def _read(path: Path) -> Frames:

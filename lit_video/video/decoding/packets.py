@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
+from operator import attrgetter
 from typing import NamedTuple
 
 import av.logging
@@ -37,12 +38,16 @@ class Seen(NamedTuple):
     is_corrupt: bool = False
     is_discard: bool = False
     size: int = 0  # bytes
+    pos: int | None = None  # byte of the file
     is_kept: bool = False  # has a palette or parameters that later packets need too
     is_hidden: bool = False  # holds a frame that is not shown
+    is_between: bool = False  # holds, in AVI, a picture of MPEG-4 that is shown before an earlier one (B)
     turns: bool = False  # is the first packet, and holds a message that turns the pictures after it
     is_behind_error: bool = False  # the demuxer logged an error while it looked for this packet
-    position: int | None = None  # byte of the file
-    is_between: bool = False  # holds, in AVI, a picture of MPEG-4 that is shown before an earlier one (B)
+
+
+_seen = Seen._make
+_of_packet = attrgetter(*Seen._fields[: Seen._fields.index("is_kept")])
 
 
 def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
@@ -53,18 +58,21 @@ def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[Vi
 def seen_packets(container: InputContainer, stream: VideoStream) -> list[Seen]:
     """Return times and flags of a stream's packets in decoding order, and where the demuxer logs errors."""
     codec = stream.codec_context.codec.canonical_name
+    can_hide = codec in _HIDING
     looks_between = codec == "mpeg4" and container.format.name == "avi"  # other containers have times
     packets: list[Seen] = []
     errors = 0
     with logged(av.logging.ERROR) as lines:
         for packet in filled(container, stream):
-            seen = _seen(packet, codec, looks_between=looks_between)
-            if not packets and turns_pictures(bytes(packet), codec):
-                seen = seen._replace(turns=True)
-            if len(lines) > errors:
-                seen = seen._replace(is_behind_error=bool(packets))
-                errors = len(lines)
-            packets.append(seen)
+            # by position and without a function, because there are many packets
+            side_data = [*packet.iter_sidedata()]
+            is_kept = bool(side_data) and any(data.data_type in _KEPT for data in side_data)
+            is_hidden = can_hide and _is_hidden(memoryview(packet), codec)
+            is_between = looks_between and _has_picture_between(bytes(packet))
+            turns = not packets and turns_pictures(bytes(packet), codec)
+            is_behind_error = len(lines) > errors and bool(packets)
+            errors = len(lines)
+            packets.append(_seen((*_of_packet(packet), is_kept, is_hidden, is_between, turns, is_behind_error)))
     return packets
 
 
@@ -81,26 +89,6 @@ def logged(level: int) -> Iterator[list[tuple[int, str, str]]]:
     finally:
         av.logging.set_level(before)
         av.logging.set_skip_repeated(skips)
-
-
-def _seen(packet: Packet[VideoStream], codec: str, *, looks_between: bool) -> Seen:
-    """Return the times and flags of a packet, by position: names would take half of the time."""
-    side_data = [*packet.iter_sidedata()]
-    return Seen(
-        packet.pts,
-        packet.dts,
-        packet.duration,
-        packet.is_keyframe,
-        packet.is_corrupt,
-        packet.is_discard,
-        packet.size,
-        bool(side_data) and any(data.data_type in _KEPT for data in side_data),
-        codec in _HIDING and _is_hidden(memoryview(packet), codec),
-        False,  # whether it turns pictures is asked of the first packet alone
-        False,
-        packet.pos,
-        looks_between and _has_picture_between(bytes(packet)),
-    )
 
 
 def _has_picture_between(content: bytes) -> bool:

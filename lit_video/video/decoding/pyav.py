@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Literal
@@ -21,13 +20,13 @@ from av.video.stream import VideoStream
 from lit_video.video.decoding.container import DecodeError, open_video, reading, video_stream
 from lit_video.video.decoding.decoder import PREDICTED, Decoder, judged
 from lit_video.video.decoding.frame_table import (
+    ClipFrames,
     Frames,
     check_numbers,
     check_sound,
     frame_table,
     known_table,
     scanned,
-    stacked,
 )
 from lit_video.video.decoding.packets import filled
 from lit_video.video.decoding.pixels import rgb
@@ -44,8 +43,8 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     pixels equal those from decoding the whole video. The display matrix (rotation, mirroring) is applied. Raises a
     :class:`DecodeError` for a file that cannot be read and for a wanted frame that is damaged.
     """
-    ascending = sorted(set(numbers))
-    images: dict[int, Frames] = {}
+    clip = ClipFrames(path, numbers)
+    is_whole = False
     table = known_table(path)
     with reading(path), ExitStack() as files:
         container: InputContainer | None = None
@@ -58,11 +57,12 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
         if table.keyframes:
             with suppress(av.FFmpegError):  # if seeking fails, read from the start
                 container = container or files.enter_context(open_video(path))
-                images = _by_time(container, table, ascending)
+                is_whole = _is_written_by_time(clip, container, table)
 
-    if len(images) < len(ascending):
-        images = dict(zip(ascending, decode_in_order(path, ascending), strict=True))
-    return stacked(path, images, numbers)
+    if not is_whole:
+        for number, image in zip(clip.numbers, decode_in_order(path, clip.numbers), strict=True):
+            clip.write(number, image)
+    return clip.frames
 
 
 def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
@@ -81,40 +81,36 @@ def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
         raise DecodeError(f"{path}: {table.where(sorted(missing))} missing from the stream")
 
 
-def _by_time(container: InputContainer, table: FrameTable, ascending: list[int]) -> dict[int, Frames]:
-    """Decode frames of ascending numbers, group of pictures by group; identify them by their presentation times."""
-    stream = video_stream(container)
-    convert = partial(rgb, converter=VideoReformatter(), matrix=table.matrix)
+def _is_written_by_time(clip: ClipFrames, container: InputContainer, table: FrameTable) -> bool:
+    """Decode a clip's frames, one group of pictures after the other; return whether all are there, and surely right.
 
-    images: dict[int, Frames] = {}
-    for group, numbers in groupby(ascending, lambda number: bisect_right(table.keyframes, table.pts[number])):
+    Frames are identified by their presentation times.
+    """
+    stream = video_stream(container)
+    converter = VideoReformatter()
+    for group, numbers in groupby(clip.numbers, lambda number: bisect_right(table.keyframes, table.pts[number])):
         number_of = {table.pts[number]: number for number in numbers}
         start = table.keyframes[max(group - 1, 0)]
         container.seek(start, stream=stream)
         frames = _frames(container, stream, table, times=set(number_of))
-        latest_begin = max(start, table.pts[0])
-        images |= _images_of_group(frames, number_of, convert, start=start, latest_begin=latest_begin)
-    return images
+        for frame in _sound(frames, start=start, latest_begin=max(start, table.pts[0])):
+            if frame is None:
+                return False
+            if frame.pts in number_of:
+                clip.write(number_of.pop(frame.pts), rgb(frame, converter, table.matrix))
+        if number_of:
+            return False
+    return True
 
 
-def _images_of_group(
-    frames: Iterable[tuple[VideoFrame, bool]],
-    number_of: Mapping[int, int],
-    convert: Callable[[VideoFrame], Frames],
-    *,
-    start: int,
-    latest_begin: int,
-) -> dict[int, Frames]:
-    """Return the wanted frames of a group of pictures by number; none if the decoder may show wrong pixels.
+def _sound(frames: Iterable[tuple[VideoFrame, bool]], *, start: int, latest_begin: int) -> Iterator[VideoFrame | None]:
+    """Yield the frames of a group of pictures that have times; ``None``, at last, if the decoder may show wrong pixels.
 
     Args:
         frames: decoded frames, each with a flag: True after a lost picture.
-        number_of: for the presentation time of each wanted frame, its number.
-        convert: turns a frame into pixels.
         start: time of the group's key frame.
         latest_begin: time by which the first frame must come.
     """
-    images: dict[int, Frames] = {}
     begins_in_time = False
     for frame, is_lost in frames:
         if frame.pts is None:
@@ -127,11 +123,9 @@ def _images_of_group(
         # damage before ``start`` belongs to the previous group
         is_damaged = frame.is_corrupt and frame.pts >= start
         if not begins_in_time or is_predicted or is_lost or is_damaged:
-            return {}  # frames shown earlier may refer to the damaged frame
-
-        if frame.pts in number_of:
-            images[number_of[frame.pts]] = convert(frame)
-    return images
+            yield None  # frames shown earlier may refer to the damaged frame
+            return
+        yield frame
 
 
 def _frames(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 
@@ -71,17 +71,15 @@ def without_jumps(times: Sequence[int], base: Fraction) -> Sequence[int]:
 
 def restarts(packets: Sequence[Seen], base: Fraction) -> dict[int, bool]:
     """Find packets where a stream restarts; the value is True if time goes back, False if it jumps ahead."""
-    timed = [(position, packet) for position, packet in enumerate(packets) if packet.dts is not None]
-    least = int(-1 / base)
-    most = int(JUMP / base)
-    starts: dict[int, bool] = {}
-    for (_, packet), (position, following) in pairwise(timed):
-        step = (following.dts or 0) - (packet.dts or 0)
-        if packet.pts is not None and following.pts is not None:
-            step = max(step, following.pts - packet.pts)
+    places = [position for position, packet in enumerate(packets) if packet.dts is not None]
+    dts = np.array([packets[place].dts for place in places], np.int64)
+    pts = np.array([packets[place].pts or 0 for place in places], np.int64)
+    has_pts = np.array([packets[place].pts is not None for place in places], bool)
+    steps = np.diff(dts)
+    steps = np.where(has_pts[1:] & has_pts[:-1], np.maximum(steps, np.diff(pts)), steps)
 
-        # a small step back in time is a restart only if it leads to the beginning
-        is_at_beginning = (following.dts or 0) <= (timed[0][1].dts or 0)
-        if not least <= step <= most or (step < 0 and is_at_beginning):
-            starts[position] = step < 0
-    return starts
+    # a small step back in time is a restart only if it leads to the beginning
+    is_usual = (steps >= int(-1 / base)) & (steps <= int(JUMP / base))
+    leads_back = (steps < 0) & (dts[1:] <= dts[:1])
+    begins = np.flatnonzero(~is_usual | leads_back).tolist()
+    return {places[place + 1]: bool(steps[place] < 0) for place in begins}
