@@ -179,7 +179,7 @@ def _content(plan: "Plan", videos: Path, columns: Collection[str]) -> dict[str, 
 
     settings = choices.nested(plan.chosen)
     splits = set(splits_of(plan.videos))
-    data = {
+    data: dict[str, Any] = {
         "root": str(plan.root.resolve()),
         "train": str(videos.resolve()),
         "columns": list(columns),
