@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, get_args
 
 from lit_video.tables.claims import Claim, read_claims
-from lit_video.tables.costing import judge_costs
-from lit_video.tables.judging import Decided, Judged, Judgement, judge, rows_of
+from lit_video.tables.judging import Decided, Judged, Judgement, judge, judge_costs, rows_of
 from lit_video.tables.reading import read_table
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import LEVEL, holm_adjusted
@@ -113,13 +112,13 @@ def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 def _verdict(claim: Claim, by_scale: Mapping[str, TableRuns], scale: str) -> Verdict:
     """Judge a claim by the runs at a scale, if there are any."""
-    runs = by_scale.get(scale, TableRuns(claim.table, {}, {}, RowHits(), {}))
-    rows = [row for row in rows_of(claim) if row in runs.hits]
+    runs = by_scale.get(scale, TableRuns(replace(claim.table, scale=scale), {}, {}, RowHits(), {}))
+    rows = [row for row in rows_of(claim) if row in runs.row_hits.hits]
     return Verdict(
         claim,
         scale,
-        judge(claim, runs, scale),
-        runs=frozenset(hash(hits.tobytes()) for row in rows for hits in runs.hits[row]),
+        judge(claim, runs),
+        runs=frozenset(hash(hits.tobytes()) for row in rows for hits in runs.row_hits.hits[row]),
     )
 
 

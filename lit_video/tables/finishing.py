@@ -12,11 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import FinishedRun
-from lit_video.runs.predictions import Predictions, TaskPredictions, read_further
+from lit_video.runs.predictions import DIRECTION, Predictions, read_further
 from lit_video.tables.contrasts import run_contrast, uncovered
 from lit_video.tables.statistics import Interval, accuracy_interval, cautious_difference
 from lit_video.utils.text import plural
@@ -55,20 +54,25 @@ def why_unfinished(runs: Sequence[FinishedRun], halves: Sequence[FinishedRun], t
         halves: runs of the row with half of the steps, of some seeds or none.
         told: skills that the row can tell; ``None`` on videos without skills.
     """
-    ends = {}
+    ends = []
     for run in runs:
         half = next((half for half in halves if is_half(half, run)), None)
-        end = None if told is None else end_of(run, half, told)
-        if end is None:
-            return _too_few_learned(runs)
-        ends[run.result.seed] = end
+        if told is not None and (end := end_of(run, half, told)):
+            ends.append((run.result.seed, end))
+
+    if len(ends) < len(runs):
+        shares = [share for run in runs if (share := learned_share(run))]
+        least = min(shares, key=lambda share: share.percent, default=None)
+        if least is None or least.percent >= LEARNED or len(shares) < len(runs):
+            return ""
+        return f"{least.percent:.0f} % of training {'clips' if least.augmented else 'videos'}"
 
     reasons = []
     for skill in sorted(told or ()):
-        late = [seed for seed, end in ends.items() if skill in end.not_begun]
+        late = [seed for seed, end in ends if skill in end.not_begun]
         if late:
             reasons.append(f"{len(late)} of {plural(len(ends), 'seed')} has not begun {skill}")
-    for seed, end in ends.items():
+    for seed, end in ends:
         if end.unfinished:
             reasons.append(f"seed {seed} has not finished {', '.join(end.unfinished)}")
     return "; ".join(reasons)
@@ -79,15 +83,6 @@ def is_half(half: FinishedRun, run: FinishedRun) -> bool:
     if half.result.seed != run.result.seed or 2 * half.result.steps != run.result.steps:
         return False
     return not uncovered(run_contrast(run, half), OF_LENGTH)
-
-
-def _too_few_learned(runs: Sequence[FinishedRun]) -> str:
-    """Say how many training videos the worst seed had right, if these are too few; empty without a record."""
-    shares = [share for run in runs if (share := learned_share(run))]
-    least = min(shares, key=lambda share: share.percent, default=None)
-    if least is None or least.percent >= LEARNED or len(shares) < len(runs):
-        return ""
-    return f"{least.percent:.0f} % of training {'clips' if least.augmented else 'videos'}"
 
 
 def end_of(run: FinishedRun, half: FinishedRun | None, told: Collection[str]) -> "Finish | None":
@@ -132,11 +127,6 @@ class Finish:
         at_end = self.gain is not None and self.gain.value < GAIN and self.gain.high < GAIN_BOUND
         return [skill.name for skill in self.skills if skill.has_begun and skill.trained < LEARNED and not at_end]
 
-    @property
-    def is_finished(self) -> bool:
-        """True if every skill has begun and is finished."""
-        return not self.not_begun and not self.unfinished
-
 
 def finish(
     trained: Predictions, fresh: Predictions, opposites: Opposites, *, half: Predictions | None = None
@@ -149,13 +139,15 @@ def finish(
         opposites: the skills that the row can see, with their classes.
         half: predictions of the same fresh films after half of the training.
     """
-    task = fresh.tasks[""]
-    right = directions_right(task)
+    if not fresh.has_directions:
+        raise ValueError("the classes of these predictions have no opposites, so no direction is right or wrong")
+    right = fresh.hits(DIRECTION)
+    target = fresh.tasks[""].target
     draws = fresh.draws.number if fresh.draws else None
 
     skills = []
     for name, classes in opposites.items():
-        of_skill = np.isin(task.target, classes)
+        of_skill = np.isin(target, classes)
         groups = None if draws is None else draws[of_skill]
         learned = trained.tasks[""]
         hits = learned.hits()[np.isin(learned.target, classes)]
@@ -164,14 +156,7 @@ def finish(
     begun = [classes for skill in skills if skill.has_begun for classes in opposites[skill.name]]
     if half is None or not begun:
         return Finish(skills)
-    of_begun = np.isin(task.target, begun)
-    before = directions_right(half.of(fresh.video).tasks[""])
+    of_begun = np.isin(target, begun)
+    before = half.of(fresh.video).hits(DIRECTION)
     groups = None if draws is None else draws[of_begun]
     return Finish(skills, cautious_difference([right[of_begun]], [before[of_begun]], groups=groups))
-
-
-def directions_right(task: TaskPredictions) -> NDArray[np.bool_]:
-    """Return whether each video's direction is right; refuse predictions of classes without directions."""
-    if task.direction is None:
-        raise ValueError("the classes of these predictions have no opposites, so no direction is right or wrong")
-    return task.direction

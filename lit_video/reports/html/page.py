@@ -12,9 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import Section
 from lit_video.reports.verdicts import Verdict, by_paper, number_of, opening, verdict_counts
-from lit_video.tables.agreement import certainty, sentences
 from lit_video.tables.claims import Claim
-from lit_video.tables.rendering import main_table
+from lit_video.tables.rendering import certainty, main_table, sentences
 from lit_video.utils.colours import DARK, LIGHT
 from lit_video.utils.parallel import with_progress
 
