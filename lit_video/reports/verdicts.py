@@ -40,7 +40,7 @@ class Verdict:
         judged = self.judged
         text = f"{judged.words}: {judged.why}" if judged.why else judged.words
         if judged.tested and len({pair.words for pair in judged.pairs}) > 1:
-            by_pair = (f"{' - '.join(pair.compared.rows)} {pair.words or 'by construction'}" for pair in judged.pairs)
+            by_pair = (f"{' - '.join(pair.rows)} {pair.words or 'by construction'}" for pair in judged.pairs)
             text += f" ({'; '.join(by_pair)})"
         if judged.tested and not judged.recorded:
             text += f" {NOT_RECORDED}"
@@ -253,7 +253,7 @@ def differences_in_words(verdict: Verdict) -> str:
     """Return our differences by pair, with their intervals."""
     texts = []
     for pair in verdict.judged.pairs:
-        of_claim = pair.compared.rows in verdict.claim.pairs
+        of_claim = pair.rows in verdict.claim.pairs
         if pair.text:
-            texts.append(pair.text if of_claim else f"over {pair.compared.second} {pair.text}")
+            texts.append(pair.text if of_claim else f"over {pair.second} {pair.text}")
     return "; ".join(texts)

@@ -20,6 +20,7 @@ from lit_video.utils.text import plural
 
 Forbidden = Literal["not run", "one seed", "unfinished", "not testable here"]  # states without a verdict
 ONE_SEED: Forbidden = "one seed"
+Answer = Literal["holds", "fails", "undecided"]
 OF_TRAINING = ("data.", "trainer.", "model.optimization.")  # settings that a row and its control share
 
 
@@ -58,7 +59,7 @@ class TrainedRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two rows: their difference, and why no verdict may be given on it, if so."""
+    """Two rows: their difference, why no verdict may be given on it, if so, and what tests of a claim say of it."""
 
     first: str
     second: str
@@ -67,11 +68,29 @@ class Comparison:
     forbidden: Forbidden | None = None
     why: Sequence[str] = ()  # reasons, in words
     by_construction: bool = False  # True if one row can tell none of the skills that the other can
+    answer: Answer | None = None  # whether they are as the claim has it; left out without a test
+    alike: float | None = None  # points within which the rows are shown to differ
+    gmacs: tuple[float, float] | None = None  # multiply-adds of a view of both rows, 10^9, where these are judged
 
     @property
     def rows(self) -> tuple[str, str]:
         """Names of both rows."""
         return self.first, self.second
+
+    @property
+    def text(self) -> str:
+        """The difference with its interval, and the skills that it is over, or both costs; empty without one."""
+        if self.gmacs:
+            return "{:.4g} against {:.4g} GMACs".format(*self.gmacs)
+        return f"{self.difference}{on_skills(self.skills)}" if self.difference else ""
+
+    @property
+    def words(self) -> str:
+        """The answer in words, such as ``holds, by at most 5 points``; empty without a test."""
+        if self.alike is None:
+            return self.answer or ""
+        within = f"by at most {plural(self.alike, 'point')}"
+        return f"differ {within}" if self.answer == "undecided" else f"{self.answer}, {within}"
 
 
 def on_skills(skills: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ On other videos a training is finished if 90 % of its training videos are right,
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,7 +26,6 @@ TRAINED = "train/video_top1"  # name of the accuracy on training videos among a 
 GAIN = 3.0  # points by which twice the training may help a finished row
 GAIN_BOUND = 5.0  # upper bound of these points
 OF_LENGTH = ("steps", "trainer.max_steps", "trainer.max_epochs")  # settings in which a run and its half differ
-Opposites = Mapping[str, tuple[int, int]]  # the two classes of each skill, by its name
 
 
 @dataclass(frozen=True)
@@ -90,73 +89,63 @@ def end_of(run: FinishedRun, half: FinishedRun | None, told: Collection[str]) ->
     trained, fresh = (read_further(run.folder, run.result, split) for split in ("train", "fresh"))
     if trained is None or fresh is None:
         return None
-    opposites = {skill: classes for skill, classes in fresh.tasks[""].opposites.items() if skill in told}
     before = None if half is None else read_further(half.folder, half.result, "fresh")
-    return finish(trained, fresh, opposites, half=before)
-
-
-@dataclass(frozen=True)
-class SkillEnd:
-    """A skill at the end of a training."""
-
-    name: str
-    direction: Interval  # directions right of fresh films, in percent
-    trained: float  # training films of which skill and direction are right, in percent
-
-    @property
-    def has_begun(self) -> bool:
-        """True if the directions right lie above chance."""
-        return self.direction.low > CHANCE
+    return finish(trained, fresh, told, half=before)
 
 
 @dataclass(frozen=True)
 class Finish:
     """How a training ended: its skills, and what the second half of the steps added."""
 
-    skills: list[SkillEnd]
+    direction: Mapping[str, Interval]  # by skill: directions right of fresh films, in percent
+    trained: Mapping[str, float]  # by skill: training films of which skill and direction are right, in percent
     gain: Interval | None = None  # points above half of the training, over the skills that have begun
 
     @property
     def not_begun(self) -> list[str]:
-        """Names of the skills that have not begun."""
-        return [skill.name for skill in self.skills if not skill.has_begun]
+        """Names of the skills that have not begun: the directions right do not lie above chance."""
+        return [skill for skill, direction in self.direction.items() if direction.low <= CHANCE]
 
     @property
     def unfinished(self) -> list[str]:
         """Names of the skills that have begun, and are neither learned nor at their end."""
         at_end = self.gain is not None and self.gain.value < GAIN and self.gain.high < GAIN_BOUND
-        return [skill.name for skill in self.skills if skill.has_begun and skill.trained < LEARNED and not at_end]
+        late = [skill for skill, trained in self.trained.items() if trained < LEARNED and not at_end]
+        return [skill for skill in late if skill not in self.not_begun]
 
 
 def finish(
-    trained: Predictions, fresh: Predictions, opposites: Opposites, *, half: Predictions | None = None
+    trained: Predictions, fresh: Predictions, told: Collection[str], *, half: Predictions | None = None
 ) -> Finish:
     """Return how a training ended.
 
     Args:
         trained: predictions of training films.
         fresh: predictions of fresh films, with their draws: a film and its reverse are one.
-        opposites: the skills that the row can see, with their classes.
+        told: skills that the row can tell.
         half: predictions of the same fresh films after half of the training.
     """
     if not fresh.has_directions:
         raise ValueError("the classes of these predictions have no opposites, so no direction is right or wrong")
     right = fresh.hits(DIRECTION)
-    target = fresh.tasks[""].target
+    films = fresh.tasks[""]
+    learned = trained.tasks[""]
     draws = fresh.draws.number if fresh.draws else None
 
-    skills = []
-    for name, classes in opposites.items():
-        of_skill = np.isin(target, classes)
-        groups = None if draws is None else draws[of_skill]
-        learned = trained.tasks[""]
-        hits = learned.hits()[np.isin(learned.target, classes)]
-        skills.append(SkillEnd(name, accuracy_interval(right[of_skill], groups=groups), 100 * float(hits.mean())))
+    direction = {}
+    shares = {}
+    for skill, classes in films.opposites.items():
+        if skill in told:
+            of_skill = np.isin(films.target, classes)
+            groups = None if draws is None else draws[of_skill]
+            direction[skill] = accuracy_interval(right[of_skill], groups=groups)
+            shares[skill] = 100 * float(learned.hits()[np.isin(learned.target, classes)].mean())
 
-    begun = [classes for skill in skills if skill.has_begun for classes in opposites[skill.name]]
+    end = Finish(direction, shares)
+    begun = [classes for skill, classes in films.opposites.items() if skill in direction.keys() - end.not_begun]
     if half is None or not begun:
-        return Finish(skills)
-    of_begun = np.isin(target, begun)
+        return end
+    of_begun = np.isin(films.target, begun)
     before = half.of(fresh.video).hits(DIRECTION)
     groups = None if draws is None else draws[of_begun]
-    return Finish(skills, cautious_difference([right[of_begun]], [before[of_begun]], groups=groups))
+    return replace(end, gain=cautious_difference([right[of_begun]], [before[of_begun]], groups=groups))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from lit_video.tables.claims import Claim
-from lit_video.tables.comparing import Comparison, Forbidden, on_skills
+from lit_video.tables.comparing import Answer, Comparison, Forbidden
 from lit_video.tables.contrasts import run_contrast
 from lit_video.tables.statistics import LEVEL, Interval, chances_of_spread, detectable, holm_adjusted
 from lit_video.tables.summary import TableRuns
@@ -32,37 +32,6 @@ _BY_CONSTRUCTION: Mapping[_Side, Decided] = {
 }
 _Rows = tuple[str, str]
 _Chances = Mapping[_Rows, float]  # one-sided p-values by pair
-PairAnswer = Literal["holds", "fails", "undecided"]
-
-
-@dataclass(frozen=True)
-class JudgedPair:
-    """Two rows of a claim: their difference, and what tests say of it."""
-
-    compared: Comparison
-    answer: PairAnswer | None = None  # left out without a test
-    alike: float | None = None  # points within which the rows are shown to differ
-    gmacs: tuple[float, float] | None = None  # multiply-adds of a view of both rows, 10^9, where these are judged
-
-    @property
-    def difference(self) -> Interval | None:
-        """The first row minus the second, in points."""
-        return self.compared.difference
-
-    @property
-    def text(self) -> str:
-        """The difference with its interval, and the skills that it is over, or both costs; empty without one."""
-        if self.gmacs:
-            return "{:.4g} against {:.4g} GMACs".format(*self.gmacs)
-        return f"{self.difference}{on_skills(self.compared.skills)}" if self.difference else ""
-
-    @property
-    def words(self) -> str:
-        """The answer in words, such as ``holds, by at most 5 points``; empty without a test."""
-        if self.alike is None:
-            return self.answer or ""
-        within = f"by at most {plural(self.alike, 'point')}"
-        return f"differ {within}" if self.answer == "undecided" else f"{self.answer}, {within}"
 
 
 @dataclass(frozen=True)
@@ -71,7 +40,7 @@ class Judged:
 
     judgement: Judgement
     why: str = ""  # reason if there is no verdict
-    pairs: Sequence[JudgedPair] = ()  # the claim's, then its first rows with each control
+    pairs: Sequence[Comparison] = ()  # the claim's, then its first rows with each control
     chance: float = 1.0  # p-value of the claim's verdict, one-sided, corrected for the claim's questions
     detectable: float = 0.0  # smallest difference in points that every pair shows with 80 % power
     few: str = ""  # "seeds 70 %" if too few seeds make 70 % of the variance, else likewise of videos or persons
@@ -108,7 +77,7 @@ def judge(claim: Claim, runs: TableRuns) -> Judged:
     compared = [runs.compare(*pair) for pair in _compared_pairs(claim, runs)]
     refusal, why = _refusal(claim, runs, compared)
     if refusal:
-        return Judged(refusal, why, pairs=[] if claim.kind == "spread" else list(map(JudgedPair, compared)))
+        return Judged(refusal, why, pairs=[] if claim.kind == "spread" else compared)
 
     recorded = all(runs.rows[row].is_recorded for row in rows_of(claim))
     if claim.kind == "spread":
@@ -123,13 +92,12 @@ def judge(claim: Claim, runs: TableRuns) -> Judged:
 
     pairs = []
     for pair in compared:
-        judged_pair = JudgedPair(pair)
+        answer: Answer | None = None
         if pair.rows in differences:
             fails = outside[pair.rows] <= LEVEL
-            answer: PairAnswer = "holds" if inside[pair.rows] <= LEVEL else "fails" if fails else "undecided"
-            is_alike = alike.get(pair.rows, 1.0) <= LEVEL
-            judged_pair = JudgedPair(pair, answer, claim.alike(pair.rows) if is_alike else None)
-        pairs.append(judged_pair)
+            answer = "holds" if inside[pair.rows] <= LEVEL else "fails" if fails else "undecided"
+        is_alike = alike.get(pair.rows, 1.0) <= LEVEL
+        pairs.append(replace(pair, answer=answer, alike=claim.alike(pair.rows) if is_alike else None))
 
     decision, chance = _decide(inside.values(), outside.values())
     shown = max(detectable(difference, len(differences)) for difference in differences.values())
@@ -162,9 +130,9 @@ def judge_costs(claim: Claim, scale: str, gmacs: Mapping[str, float]) -> Judged:
 
     pairs = []
     for first, second in claim.pairs:
+        answer: Answer = "holds" if gmacs[first] < gmacs[second] else "fails"
         counted = (gmacs[first], gmacs[second])
-        compared = Comparison(first, second, difference=None, by_construction=True)
-        pairs.append(JudgedPair(compared, "holds" if counted[0] < counted[1] else "fails", gmacs=counted))
+        pairs.append(Comparison(first, second, None, by_construction=True, answer=answer, gmacs=counted))
     holds = all(pair.answer == "holds" for pair in pairs)
     return Judged("supported by construction" if holds else "contradicted by construction", pairs=pairs, chance=0.0)
 

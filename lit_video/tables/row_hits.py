@@ -36,16 +36,10 @@ class RowHits:
         """Return the hits on the videos of some skills: of all rows, because these pool their spread over seeds."""
         if self.skill is None:
             raise ValueError("the classes of these videos have no opposites, so no skills")
-        if skills not in self._of_skills:
-            kept = np.flatnonzero(np.isin(self.skill, list(skills)))
-            hits = {row: [seed[kept] for seed in of_seeds] for row, of_seeds in self.hits.items()}
-            draws = self.draws.of(kept) if self.draws else None
-            self._of_skills[skills] = RowHits(hits, draws, self.skill[kept], self.metric)
-        return self._of_skills[skills]
-
-    @cached_property
-    def _of_skills(self) -> dict[frozenset[str], "RowHits"]:
-        return {}
+        kept = np.flatnonzero(np.isin(self.skill, list(skills)))
+        hits = {row: [seed[kept] for seed in of_seeds] for row, of_seeds in self.hits.items()}
+        draws = self.draws.of(kept) if self.draws else None
+        return RowHits(hits, draws, self.skill[kept], self.metric)
 
     def difference(self, first: str, second: str) -> Interval | None:
         """Return the paired difference of two rows; ``None`` if the hits of one are unknown."""

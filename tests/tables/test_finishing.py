@@ -37,14 +37,14 @@ def test_a_skill_at_chance_has_not_begun_whatever_was_memorised():
     """Give half of zoom's directions, as a row that sees no order, and all training films."""
     end = finish(ALL, predictions(drift=90, zoom=0), OPPOSITES)
     assert end.not_begun == ["zoom"] and not end.unfinished
-    assert [skill.direction.value for skill in end.skills] == [95, 50]
+    assert {skill: direction.value for skill, direction in end.direction.items()} == {"drift": 95, "zoom": 50}
 
 
 def test_training_films_that_are_right_finish_a_skill():
     end = finish(ALL, predictions(drift=60, zoom=60), OPPOSITES)
     assert not end.not_begun and not end.unfinished and end.gain is None
     trained = predictions(drift=100, zoom=70)
-    assert [skill.trained for skill in finish(trained, ALL, OPPOSITES).skills] == [100, 85]
+    assert finish(trained, ALL, OPPOSITES).trained == {"drift": 100, "zoom": 85}
     assert finish(trained, ALL, OPPOSITES).unfinished == ["zoom"]
 
 

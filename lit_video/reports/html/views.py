@@ -70,10 +70,10 @@ def verdict(result: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
     lines = []
     papers = dict(zip(result.claim.pairs, result.claim.paper(), strict=False))
     for pair in result.judged.pairs:
-        first, second = pair.compared.rows
+        first, second = pair.rows
         paper = papers.get((first, second))
         difference = pair.difference
-        name = f"{_label(result, first)} vs {_label(result, second)}{on_skills(pair.compared.skills)}"
+        name = f"{_label(result, first)} vs {_label(result, second)}{on_skills(pair.skills)}"
         line: dict[str, Any] = {"name": name, "paper": None, "found": difference, "low": None}
         if paper:
             line |= {"paper": paper[0] - paper[1], "paper_at": place(paper[0] - paper[1])}
