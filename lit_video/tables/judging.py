@@ -82,7 +82,8 @@ def judge(claim: Claim, runs: TableRuns) -> Judged:
     recorded = all(runs.rows[row].is_recorded for row in rows_of(claim))
     if claim.kind == "spread":
         chances = [chances_of_spread(runs.row_hits.accuracies(row), claim.margin) for row, _ in claim.pairs]
-        decision, chance = _decide(*(holm_adjusted(of_rows) for of_rows in zip(*chances, strict=True)))
+        at_least, at_most = zip(*chances, strict=True)
+        decision, chance = _decide(holm_adjusted(at_least), holm_adjusted(at_most))
         return Judged(decision or "too few to tell", chance=chance, few="seeds", recorded=recorded)
 
     by_construction = all(pair.by_construction for pair in compared)
