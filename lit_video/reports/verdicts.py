@@ -51,11 +51,11 @@ class Verdict:
     @property
     def power(self) -> str:
         """The smallest difference in points that is shown with 80 % power, and what limits it; empty if untested."""
-        detectable = self.judged.detectable
-        if not self.judged.tested or not detectable or math.isinf(detectable):
+        judged = self.judged
+        if not judged.tested or not judged.detectable or math.isinf(judged.detectable):
             return ""
-        limit = f"; {self.judged.few}" if self.judged.few else ""
-        return f" (80 % power {detectable:.1f}{limit})"
+        limit = f"; {judged.few} {100 * judged.few_share:.0f} %" if judged.few else ""
+        return f" (80 % power {judged.detectable:.1f}{limit})"
 
 
 # multiply-adds of a view, 10^9, of rows, by table and scale

@@ -43,7 +43,8 @@ class Judged:
     pairs: Sequence[Comparison] = ()  # the claim's, then its first rows with each control
     chance: float = 1.0  # p-value of the claim's verdict, one-sided, corrected for the claim's questions
     detectable: float = 0.0  # smallest difference in points that every pair shows with 80 % power
-    few: str = ""  # "seeds 70 %" if too few seeds make 70 % of the variance, else likewise of videos or persons
+    few: str = ""  # too few of what: seeds, videos, persons
+    few_share: float = 0.0  # share of the variance that these make, 0 to 1
     recorded: bool = True  # whether it is known how many training videos the rows had right
 
     @property
@@ -55,7 +56,7 @@ class Judged:
     def words(self) -> str:
         """The judgement, with what is too few, or within how many points rows differ."""
         if self.judgement == "too few to tell":
-            return f"too few {self.few.partition(' ')[0]} to tell"
+            return f"too few {self.few} to tell"
         if self.judgement == "differ by at most":
             return f"differ by at most {plural(max(pair.alike or 0.0 for pair in self.pairs), 'point')}"
         return self.judgement
@@ -109,13 +110,14 @@ def judge(claim: Claim, runs: TableRuns) -> Judged:
         return replace(judged, judgement="differ by at most", chance=max(alike.values()))
 
     # seeds or draws, whichever make most of the variance of the least certain difference
+    few = "seeds"
     share = max(differences.values(), key=detectable).seeds_share
-    draws = runs.row_hits.draws
-    few = f"{draws.kind if draws else 'video'}s {100 * (1 - share):.0f} %"
-    if share >= MOSTLY:
-        few = f"seeds {100 * share:.0f} %"
+    if share < MOSTLY:
+        draws = runs.row_hits.draws
+        few = f"{draws.kind if draws else 'video'}s"
+        share = 1 - share
     too_few = claim.margin and shown > claim.margin
-    return replace(judged, judgement="too few to tell" if too_few else "undecided", few=few)
+    return replace(judged, judgement="too few to tell" if too_few else "undecided", few=few, few_share=share)
 
 
 def judge_costs(claim: Claim, scale: str, gmacs: Mapping[str, float]) -> Judged:

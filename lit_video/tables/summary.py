@@ -64,10 +64,10 @@ class RowSummary:
 
     def plain(self) -> dict[str, Any]:
         """Return the row as plain data, with the parts ``OF_RESULT`` of its first result."""
-        first = {name: getattr(self.first, name, None) for name in OF_RESULT}
-        of_row = asdict(replace(self, first=None))
-        del of_row["first"]
-        return {"name": self.name, "label": self.label} | first | of_row
+        of_row = asdict(self)
+        first = of_row.pop("first")
+        of_first = {name: getattr(first, name, None) for name in OF_RESULT}
+        return {"name": self.name, "label": self.label} | of_first | of_row
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class TableSummary:
 
     def plain(self) -> dict[str, Any]:
         """Return the summary as plain data, for JSON."""
-        rows = {name: [row.plain() for row in getattr(self, name)] for name in ("rows", "reported")}
-        return asdict(replace(self, rows=(), reported=())) | rows
+        rows = [row.plain() for row in self.rows]
+        return asdict(self) | {"rows": rows, "reported": [row.plain() for row in self.reported]}
 
 
 @dataclass(frozen=True)
