@@ -206,9 +206,6 @@ def of_table(read: TableRuns) -> list[str]:
         for verdict in (main, *main.follow_ups):
             if verdict.scale == read.table.scale and (differences_in_words(verdict) or verdict.judged.tested):
                 verdicts.append(verdict)
-    if not verdicts:
-        return []
-
     return _lines(corrected(verdicts))
 
 
@@ -220,13 +217,12 @@ def of_costs(table: Table, gmacs: Mapping[str, float]) -> list[str]:
         if claim.kind == "cheaper" and claim.table.name == table.name and claim.decides(table.scale)
     ]
     judged = judge_claims(claims, [], {(table.name, table.scale): gmacs})
-    verdicts = [verdict for verdict in judged if verdict.judged.tested]
-    return _lines(verdicts) if verdicts else []
+    return _lines([verdict for verdict in judged if verdict.judged.tested])
 
 
 def _lines(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return the tally and a line for each verdict."""
-    lines = [tally(verdicts)]
+    """Return the tally and a line for each verdict; nothing for none."""
+    lines = [tally(verdicts)] if verdicts else []
     for verdict in verdicts:
         rows = f"{pairs_in_words(verdict.claim)}: {differences_in_words(verdict)}"
         lines.append(f"- {verdict.text}{verdict.power}: {verdict.claim.text} ({rows})")

@@ -12,9 +12,7 @@ from lit_video.tables.statistics import LEVEL, holm_adjusted
 
 Accuracies = Mapping[str, float]  # by row
 OrderVerdict = Literal["supported", "contradicted", "undecided", "by construction", Forbidden]
-UNDECIDED: OrderVerdict = "undecided"
-BY_CONSTRUCTION: OrderVerdict = "by construction"
-WITHOUT: tuple[OrderVerdict, ...] = (BY_CONSTRUCTION, *get_args(Forbidden))  # pairs that have no verdict by a test
+WITHOUT: tuple[OrderVerdict, ...] = ("by construction", *get_args(Forbidden))  # pairs that have no verdict by a test
 
 
 @dataclass(frozen=True)
@@ -64,12 +62,12 @@ def row_pairs(paper: Accuracies, measured: Accuracies, compare: Callable[[str, s
 
         comparison = compare(first, second)
         difference = comparison.difference
-        by_no_test = comparison.forbidden or (BY_CONSTRUCTION if comparison.by_construction else UNDECIDED)
+        before_test: OrderVerdict = "by construction" if comparison.by_construction else "undecided"
         pair = Pair(
             first=first,
             second=second,
             paper=paper[first] - paper[second] if both else None,
-            verdict=by_no_test if ordered else None,
+            verdict=(comparison.forbidden or before_test) if ordered else None,
             difference=difference.value if difference else None,
             low=difference.low if difference and difference.bounded else None,
             high=difference.high if difference and difference.bounded else None,
@@ -81,7 +79,7 @@ def row_pairs(paper: Accuracies, measured: Accuracies, compare: Callable[[str, s
 
     chances = holm_adjusted([min(difference.above(0), difference.below(0)) for difference in tested.values()])
     for (number, difference), chance in zip(tested.items(), chances, strict=True):
-        if chance <= LEVEL and pairs[number].verdict == UNDECIDED:
+        if chance <= LEVEL and pairs[number].verdict == "undecided":
             verdict: OrderVerdict = "supported" if difference.value > 0 else "contradicted"
             pairs[number] = replace(pairs[number], verdict=verdict)
     return pairs

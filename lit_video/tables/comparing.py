@@ -148,4 +148,4 @@ def _skills(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> tuple[f
     shared = frozenset.intersection(*told)
     if not shared:
         return shared, len(told) > 1
-    return (frozenset() if shared == row_hits.skills else shared), False
+    return (frozenset() if shared == set(row_hits.skill.tolist()) else shared), False

@@ -22,11 +22,6 @@ class RowHits:
     skill: NDArray[np.str_] | None = None  # name of each video's skill, (videos,); left out without directions
     metric: str = METRIC  # metric that counts the hits
 
-    @property
-    def skills(self) -> frozenset[str]:
-        """Skills of the test."""
-        return frozenset() if self.skill is None else frozenset(map(str, self.skill))
-
     @cached_property
     def pooled(self) -> Spread | None:
         """Spread over seeds, pooled over the rows."""

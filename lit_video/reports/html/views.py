@@ -198,10 +198,14 @@ def curves(section: Section) -> list[dict[str, str]]:
     names = list(section.labels.values())
     panels = []
     for split, quantity in product(SPLIT_NOUNS, QUANTITIES):
+        key = f"{split}/{quantity}"
         lines = {}
         for row, name in section.labels.items():
-            of_seeds = [_points(f"{split}/{quantity}", curve) for curve in section.curves[row]]
-            recorded = [points for points in of_seeds if points]
+            recorded = []
+            for curve in section.curves[row]:
+                points = [(point["step"], point[key]) for point in curve if key in point]
+                if points:
+                    recorded.append(points)
             if recorded:
                 thin = recorded if len(recorded) > 1 and split == "val" else []
                 lines[name] = (average(recorded), thin)
@@ -211,10 +215,6 @@ def curves(section: Section) -> list[dict[str, str]]:
             description = f"{label} over optimizer steps, {section.table.title}: {', '.join(lines)}"
             panels.append(drawn(curves_figure(label, lines, names), description))
     return panels
-
-
-def _points(key: str, curve: Sequence[Any]) -> Points:
-    return [(point["step"], point[key]) for point in curve if key in point]
 
 
 def average(curves: Sequence[Points]) -> Points:
