@@ -20,7 +20,7 @@ from lit_video.utils.text import plural
 
 Forbidden = Literal["not run", "one seed", "unfinished", "not testable here"]  # states without a verdict
 ONE_SEED: Forbidden = "one seed"
-Answer = Literal["holds", "fails", "undecided"]
+PairAnswer = Literal["holds", "fails", "undecided"]
 OF_TRAINING = ("data.", "trainer.", "model.optimization.")  # settings that a row and its control share
 
 
@@ -68,7 +68,7 @@ class Comparison:
     forbidden: Forbidden | None = None
     why: Sequence[str] = ()  # reasons, in words
     by_construction: bool = False  # True if one row can tell none of the skills that the other can
-    answer: Answer | None = None  # whether they are as the claim has it; left out without a test
+    answer: PairAnswer | None = None  # whether they are as the claim has it; left out without a test
     alike: float | None = None  # points within which the rows are shown to differ
     gmacs: tuple[float, float] | None = None  # multiply-adds of a view of both rows, 10^9, where these are judged
 

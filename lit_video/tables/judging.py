@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from lit_video.tables.claims import Claim
-from lit_video.tables.comparing import Answer, Comparison, Forbidden
+from lit_video.tables.comparing import Comparison, Forbidden, PairAnswer
 from lit_video.tables.contrasts import run_contrast
 from lit_video.tables.statistics import LEVEL, Interval, chances_of_spread, detectable, holm_adjusted
 from lit_video.tables.summary import TableRuns
@@ -94,7 +94,7 @@ def judge(claim: Claim, runs: TableRuns) -> Judged:
 
     pairs = []
     for pair in compared:
-        answer: Answer | None = None
+        answer: PairAnswer | None = None
         if pair.rows in differences:
             fails = outside[pair.rows] <= LEVEL
             answer = "holds" if inside[pair.rows] <= LEVEL else "fails" if fails else "undecided"
@@ -133,7 +133,7 @@ def judge_costs(claim: Claim, scale: str, gmacs: Mapping[str, float]) -> Judged:
 
     pairs = []
     for first, second in claim.pairs:
-        answer: Answer = "holds" if gmacs[first] < gmacs[second] else "fails"
+        answer: PairAnswer = "holds" if gmacs[first] < gmacs[second] else "fails"
         counted = (gmacs[first], gmacs[second])
         pairs.append(Comparison(first, second, None, by_construction=True, answer=answer, gmacs=counted))
     holds = all(pair.answer == "holds" for pair in pairs)

@@ -25,8 +25,8 @@ from lit_video.tables.terms import terms
 HALF = "half"  # file of the scale with half of the steps, in experiments/scale
 OTHER = "_other"  # ending of the file that tests a scale's training persons, by models of its test persons
 # parts of a row's first result that are written beside its numbers
-OF_RESULT = ("params", "gmacs", "views", "reach", "sees_order", "sees_near", "blind_ceiling", "sum_ceilings")
-OF_RESULT += ("two_frames_ceilings", "test_videos")
+OF_RESULT: tuple[str, ...] = ("params", "gmacs", "views", "reach", "sees_order", "sees_near", "blind_ceiling")
+OF_RESULT += ("sum_ceilings", "two_frames_ceilings", "test_videos")
 
 
 @dataclass(frozen=True)
