@@ -201,7 +201,7 @@ class _Reader:
         settings |= self._set("table", self.section) | self._set(where, content)
 
         paper = self._paper(f"{where}.paper", content.get("paper", {}))
-        # what the paper prints beside a row's numbers, such as its cost
+        # printed beside a row's numbers, such as its cost
         published = _mapping(self.path, f"{where}.published", content.get("published", {}))
         _refuse_unknown(self.path, f"{where}.published", published, allowed=PUBLISHED_KEYS)
         is_control = content.get("control", False)

@@ -128,9 +128,9 @@ def _refuse_apart(table: Table, run: _Asked, beside: Iterable[FinishedRun], *, t
 def _apart(table: Table, other: FinishedRun, run: _Asked) -> list[Difference]:
     """Return the differences that keep two runs of a table from being compared.
 
-    These are, of two seeds of a row, results that do not depend on the seed; of two rows, settings whose difference
-    does not follow from the rows themselves. Weights of two rows are compared by name, because each machine trains its
-    own image model.
+    Two seeds of a row are compared by results that do not depend on the seed; two rows by the settings whose difference
+    does not follow from the rows themselves. Their weights are compared by name, because each machine trains its own
+    image model.
     """
     first = table.row(other.result.row)
     second = table.row(run.row)
