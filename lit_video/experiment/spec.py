@@ -43,7 +43,7 @@ class Spec:
         layers = [(run.origin(), run.row.settings.items()), *map(of_file, request.table.own), ("command line", by_flag)]
         refuse_ignored(request.base_files, layers, seed=run.seed)
         with user_errors(run.origin):
-            self._cli = beside._cli.with_settings(run.settings) if beside else VideoCLI(run.settings)
+            self._cli: VideoCLI = beside._cli.with_settings(run.settings) if beside else VideoCLI(run.settings)
             self.parsed = self._cli.resolved()
 
     def build(self, device: str = "cpu") -> Built:
