@@ -19,9 +19,8 @@ from lit_video.runs.folder import run_folders
 from lit_video.tables.claims import read_claims
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, render, seeds_text
-from lit_video.tables.summary import TableRuns, read_runs
+from lit_video.tables.summary import TableRuns, TableSummary, read_runs
 from lit_video.tables.table import Table, data_sets
-from lit_video.tables.table_summary import TableSummary
 from lit_video.utils.files import read_whole
 from lit_video.utils.text import as_markdown, markdown_lines, plural
 from lit_video.utils.yaml_files import read_yaml
@@ -294,8 +293,10 @@ def ceilings(summaries: Iterable[TableSummary]) -> str:
     for summary in summaries:
         for row in summary.rows:
             numbers = row.numbers(summary.metric)
-            ceiling = row.blind_ceiling
-            if not row.sees_order or ceiling is None or numbers.lowest is None or numbers.lowest >= ceiling + NEAR:
+            if row.first is None or not row.first.sees_order:
+                continue
+            ceiling = row.first.blind_ceiling
+            if ceiling is None or numbers.lowest is None or numbers.lowest >= ceiling + NEAR:
                 continue
 
             text = f"{numbers.ours:.1f}, lowest seed {numbers.lowest:.1f}, ceiling {ceiling:.1f}"

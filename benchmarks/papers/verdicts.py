@@ -39,10 +39,8 @@ def _apart(first: Verdict, second: Verdict) -> bool:
     if answers == {"supported", "contradicted"}:
         return True
 
-    signs = {pair.compared.rows: pair.difference.sign for pair in second.judged.pairs if pair.difference}
-    return any(
-        pair.difference and pair.difference.sign * signs.get(pair.compared.rows, 0) < 0 for pair in first.judged.pairs
-    )
+    signs = {pair.rows: pair.difference.sign for pair in second.judged.pairs if pair.difference}
+    return any(pair.difference and pair.difference.sign * signs.get(pair.rows, 0) < 0 for pair in first.judged.pairs)
 
 
 def sharing(verdicts: Sequence[Verdict]) -> list[tuple[int, list[int]]]:

@@ -11,9 +11,9 @@ from lit_video.api.own_videos import fit_experiment, plan_experiment
 from lit_video.api.schemes import name_of_scheme
 from lit_video.own_videos.experiment import Asked
 from lit_video.settings.flags import Settings, as_user_settings
+from lit_video.tables.agreement import Pair
 from lit_video.tables.rendering import main_table, pairs_table
-from lit_video.tables.summary import TableRuns, read_runs
-from lit_video.tables.table_summary import Pair, RowSummary
+from lit_video.tables.summary import RowSummary, TableRuns, read_runs
 from lit_video.utils.arguments import Count, Positive, refuse_wrong_values
 from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.utils.startup import set_up_process

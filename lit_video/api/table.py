@@ -11,8 +11,7 @@ from lit_video.errors import UserError
 from lit_video.reports.verdicts import of_table
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import measured_groups, render, summary_parts
-from lit_video.tables.summary import TableRuns, read_runs
-from lit_video.tables.table_summary import TableSummary
+from lit_video.tables.summary import TableRuns, TableSummary, read_runs
 from lit_video.utils.files import user_path, write_bytes, writing
 from lit_video.utils.shown import Part, Shown
 

@@ -4,9 +4,9 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
 import yaml
@@ -143,20 +143,22 @@ class VideoCLI(LightningCLI):
 
     def resolved(self) -> dict[str, Any]:
         """Return the configuration as plain data, without linked settings, file names, table rows and unset classes."""
-        return self._plain(self.config)
-
-    def resolve(self, settings: Nested) -> dict[str, Any]:
-        """Return other settings in the same form."""
-        return self._plain(self.parser.parse_object(deepcopy(settings)))
-
-    def _plain(self, parsed: Namespace) -> dict[str, Any]:
-        text = self.parser.dump(parsed, skip_unset=False, skip_validation=True, skip_link_targets=True, format="json")
+        text = self.parser.dump(
+            self.config, skip_unset=False, skip_validation=True, skip_link_targets=True, format="json"
+        )
         config: dict[str, Any] = json.loads(text)
         model = (config.get("model") or {}).get("init_args") or {}
         for name in OWN_CODE:
             if name in model and model[name] is None:
                 del model[name]
         return {key: value for key, value in config.items() if key not in {"config", *RUN_KEYS["rows"]}}
+
+    def with_settings(self, settings: Nested) -> Self:
+        """Return this command line with other settings, read by the same parser."""
+        other = copy(self)
+        other.config = self.parser.parse_object(deepcopy(settings))
+        vars(other).pop("config_dump", None)  # noted of this one's settings
+        return other
 
 
 def take_named(config: Namespace) -> None:

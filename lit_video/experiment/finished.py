@@ -4,9 +4,11 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import structs
+
 from lit_video.experiment.identity import read_history
 from lit_video.experiment.request import Run
-from lit_video.experiment.spec import Spec, identity_with
+from lit_video.experiment.spec import Spec, digests_of_files
 from lit_video.runs.history import History
 from lit_video.runs.identity import differences
 from lit_video.settings.effects import DataEffect, data_names
@@ -22,6 +24,7 @@ class FinishedRuns:
 
     _videos: dict[str, str] = field(default_factory=dict)  # digest of videos and labels by the data set's settings
     _resolved: dict[str, Nested] = field(default_factory=dict)  # by the settings of a run without its seed
+    _first: Spec | None = None  # specification of the first run, whose parser reads all others
 
     def knows(self, run: Run) -> bool:
         """Return whether a run is finished and is what is asked for; ``False`` if its videos are not known."""
@@ -33,8 +36,10 @@ class FinishedRuns:
         if videos is None:
             return False
 
-        now = identity_with(settings, videos)
-        has_files = now.weights.keys() == before.identity.weights.keys()
+        # commit and versions need no comparison: with other code a finished run stays the same
+        weights = digests_of_files(settings["model"]["init_args"])
+        now = structs.replace(before.identity, settings=settings, data=videos, weights=weights)
+        has_files = weights.keys() == before.identity.weights.keys()
         return has_files and all(
             difference.kind in ("code", "folder") for difference in differences(before.identity, now)
         )
@@ -43,7 +48,9 @@ class FinishedRuns:
         """Return the resolved settings of a run, those of several seeds resolved once."""
         key = json.dumps(run.settings | {SEED_KEY: None}, sort_keys=True, default=str)
         if key not in self._resolved:
-            self._resolved[key] = Spec(run).settings
+            spec = Spec(run, beside=self._first)
+            self._first = self._first or spec
+            self._resolved[key] = spec.parsed
         return self._resolved[key] | {SEED_KEY: run.seed}
 
     def learn(self, history: History) -> None:

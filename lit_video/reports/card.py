@@ -2,17 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from msgspec.structs import asdict
-from numpy.typing import NDArray
 
 from lit_video.errors import UserError
 from lit_video.runs.finished import FinishedRun, read_finished, remarks
 from lit_video.runs.mistakes import MISTAKES
 from lit_video.runs.predictions import Draws, Predictions, TaskPredictions, most_confused, read_predictions
-from lit_video.tables.statistics import FEWEST_CLUSTERS, Interval, accuracy_interval, cautious_difference
+from lit_video.tables.statistics import FEWEST_CLUSTERS, accuracy_interval, cautious_difference
 from lit_video.tables.time_use import TimeUse, read_time_use
 from lit_video.utils.clip_shape import size_in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural, these
@@ -40,9 +38,13 @@ def model_card(run_dir: Path) -> str:
     if start.startswith("stills:"):
         start = "drawn pictures"
 
+    # the folder of the videos if it has a name, else the data set's class
+    folder = Path(str(data.get("root") or "")).name
+    name = folder if folder not in ("", "DIR") else settings["data"]["class_path"].rpartition(".")[2]
+
     filled = asdict(result) | model["optimization"] | asdict(result.weights)
     filled |= {
-        "videos": f"{_data_name(settings['data'])} ({counts})",
+        "videos": f"{name} ({counts})",
         "commit": run.identity.commit,
         "digest": run.identity.data,
         "clip": f"{data['num_frames']} frames of {size_in_words(data['image_size'])} pixels",
@@ -78,12 +80,6 @@ def use_of_time(run_dir: Path) -> TimeUse | None:
     return read_time_use([run])
 
 
-def _data_name(data: dict[str, Any]) -> str:
-    """Return the folder of the videos if it has a name, else the data set's class."""
-    folder = Path(str(data["init_args"].get("root") or "")).name
-    return folder if folder not in ("", "DIR") else data["class_path"].rpartition(".")[2]
-
-
 def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
     metrics = run.result.metrics
     lines = [f"- {as_markdown(name.removeprefix('test/'))}: {value:z.1f}" for name, value in metrics.items()]
@@ -109,10 +105,22 @@ def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:
     share = f"{100 * right.mean():.1f} % of {plural(len(right), 'test video')} are right"
     if len(predictions.tasks) > 1:
         share += f" in {' and '.join(predictions.tasks)}"
-    facts = [f"{share} ({_interval_in_words(right, predictions.draws)})"]
+
+    draws = predictions.draws
+    interval = accuracy_interval(right, groups=draws.number if draws else None)
+    counted = "if no two of them were recorded together"
+    kind = "new videos like these"
+    if draws and not interval.bounded:  # too few draws tell nothing about others
+        interval = accuracy_interval(right)
+        counted = f"for videos of {these(draws.count, draws.kind)} alone"
+        kind = f"new videos of {these(draws.count, draws.kind)}"
+    elif draws:
+        counted = f"over {plural(draws.count, draws.kind)}"
+
     own_settings = replace(run, overridden={})  # this model's settings are its own, whatever the row's are
-    facts[0] = "; ".join([facts[0], *remarks(own_settings)])
-    facts.append(_meaning(right, predictions.draws))
+    first = f"{share} (95 % interval {interval.low:.0f} to {interval.high:.0f} %, {counted})"
+    meaning = f"in the long run, {interval.low:.0f} to {interval.high:.0f} of 100 {kind} are named right"
+    facts = ["; ".join([first, *remarks(own_settings)]), f"In words: {meaning}"]
     for name, task in predictions.tasks.items():
         facts += [f"{name}: {fact}".removeprefix(": ") for fact in _facts(task, predictions.draws)]
 
@@ -126,65 +134,35 @@ def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:
     return facts
 
 
-def _interval(right: NDArray[np.bool_], draws: Draws | None) -> tuple[Interval, bool]:
-    """Return an accuracy's interval, and whether it is for videos of these draws alone, because they are too few."""
-    interval = accuracy_interval(right, groups=draws.number if draws else None)
-    if interval.bounded:
-        return interval, False
-    return accuracy_interval(right), True
-
-
-def _interval_in_words(right: NDArray[np.bool_], draws: Draws | None) -> str:
-    """Return an accuracy's interval, and what it counts."""
-    interval, is_for_these = _interval(right, draws)
-    counted = "if no two of them were recorded together"
-    if draws and is_for_these:
-        counted = f"for videos of {these(draws.count, draws.kind)} alone"
-    elif draws:
-        counted = f"over {plural(draws.count, draws.kind)}"
-    return f"95 % interval {interval.low:.0f} to {interval.high:.0f} %, {counted}"
-
-
-def _meaning(right: NDArray[np.bool_], draws: Draws | None) -> str:
-    """Say what an accuracy means, for a reader who knows no statistics."""
-    interval, is_for_these = _interval(right, draws)
-    kind = "new videos like these"
-    if draws and is_for_these:
-        kind = f"new videos of {these(draws.count, draws.kind)}"
-    return f"In words: in the long run, {interval.low:.0f} to {interval.high:.0f} of 100 {kind} are named right"
-
-
 def _facts(task: TaskPredictions, draws: Draws | None) -> list[str]:
-    """Compare the model with always answering the most frequent class; list confusions."""
+    """Compare the model with always answering the most frequent class; list confusions.
+
+    Whether the model is better is said by McNemar's test, or by an interval over draws.
+    """
+    from scipy.stats import binomtest  # here, because importing it takes half a second
+
     frequent = int(np.bincount(task.target).argmax())
     always = task.target == frequent
     right = task.hits()
     baseline = f"always answering {task.classes[frequent]!r} gives {100 * always.mean():.1f} %"
-    facts = [f"Baseline: {baseline}; {_comparison(right, always, draws)}"]
+    compared = "the model is better"
+    gained = int((right & ~always).sum())
+    lost = int((always & ~right).sum())
+    if not gained + lost or binomtest(gained, gained + lost, alternative="greater").pvalue >= SURE:
+        more = "more videos, a longer training or pretrained weights may help"
+        compared = f"the model is not better for certain; {more}"
+    elif draws:
+        groups = draws.number
+        if draws.count < FEWEST_CLUSTERS or cautious_difference([right], [always], groups=groups).low <= 0:
+            compared = f"the model is better on {these(draws.count, draws.kind)}, but for others that is not certain"
 
+    facts = [f"Baseline: {baseline}; {compared}"]
     if not right.all():
         confused = []
         for label, predicted, videos in most_confused(task.confusion, task.classes, CONFUSIONS_SHOWN):
             confused.append(f"{label!r} taken for {predicted!r} ({videos})")
         facts.append(f"Most often confused: {'; '.join(confused)}")
     return facts
-
-
-def _comparison(right: NDArray[np.bool_], always: NDArray[np.bool_], draws: Draws | None) -> str:
-    """Say whether a model is better than one answer for all videos: by McNemar's test, or by an interval over draws."""
-    from scipy.stats import binomtest  # here, because importing it takes half a second
-
-    gained = int((right & ~always).sum())
-    lost = int((always & ~right).sum())
-    on_these = gained + lost > 0 and binomtest(gained, gained + lost, alternative="greater").pvalue < SURE
-    if not on_these:
-        return "the model is not better for certain; more videos, a longer training or pretrained weights may help"
-    if draws is None:
-        return "the model is better"
-
-    if draws.count >= FEWEST_CLUSTERS and cautious_difference([right], [always], groups=draws.number).low > 0:
-        return "the model is better"
-    return f"the model is better on {these(draws.count, draws.kind)}, but for others that is not certain"
 
 
 def class_lines(task: TaskPredictions) -> list[list[str]]:

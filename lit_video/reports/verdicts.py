@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, get_args
 
 from lit_video.tables.claims import Claim, read_claims
-from lit_video.tables.costing import judge_costs
-from lit_video.tables.judging import Decided, Judged, Judgement, judge, rows_of
+from lit_video.tables.judging import Decided, Judged, Judgement, judge, judge_costs, rows_of
 from lit_video.tables.reading import read_table
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import LEVEL, holm_adjusted
@@ -41,7 +40,7 @@ class Verdict:
         judged = self.judged
         text = f"{judged.words}: {judged.why}" if judged.why else judged.words
         if judged.tested and len({pair.words for pair in judged.pairs}) > 1:
-            by_pair = (f"{' - '.join(pair.compared.rows)} {pair.words or 'by construction'}" for pair in judged.pairs)
+            by_pair = (f"{' - '.join(pair.rows)} {pair.words or 'by construction'}" for pair in judged.pairs)
             text += f" ({'; '.join(by_pair)})"
         if judged.tested and not judged.recorded:
             text += f" {NOT_RECORDED}"
@@ -52,11 +51,11 @@ class Verdict:
     @property
     def power(self) -> str:
         """The smallest difference in points that is shown with 80 % power, and what limits it; empty if untested."""
-        detectable = self.judged.detectable
-        if not self.judged.tested or not detectable or math.isinf(detectable):
+        judged = self.judged
+        if not judged.tested or not judged.detectable or math.isinf(judged.detectable):
             return ""
-        limit = f"; {self.judged.few}" if self.judged.few else ""
-        return f" (80 % power {detectable:.1f}{limit})"
+        limit = f"; {judged.few} {100 * judged.few_share:.0f} %" if judged.few else ""
+        return f" (80 % power {judged.detectable:.1f}{limit})"
 
 
 # multiply-adds of a view, 10^9, of rows, by table and scale
@@ -113,13 +112,13 @@ def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 def _verdict(claim: Claim, by_scale: Mapping[str, TableRuns], scale: str) -> Verdict:
     """Judge a claim by the runs at a scale, if there are any."""
-    runs = by_scale.get(scale, TableRuns(claim.table, {}, {}, RowHits(), {}))
-    rows = [row for row in rows_of(claim) if row in runs.hits]
+    runs = by_scale.get(scale, TableRuns(replace(claim.table, scale=scale), {}, {}, RowHits(), {}))
+    rows = [row for row in rows_of(claim) if row in runs.row_hits.hits]
     return Verdict(
         claim,
         scale,
-        judge(claim, runs, scale),
-        runs=frozenset(hash(hits.tobytes()) for row in rows for hits in runs.hits[row]),
+        judge(claim, runs),
+        runs=frozenset(hash(hits.tobytes()) for row in rows for hits in runs.row_hits.hits[row]),
     )
 
 
@@ -207,9 +206,6 @@ def of_table(read: TableRuns) -> list[str]:
         for verdict in (main, *main.follow_ups):
             if verdict.scale == read.table.scale and (differences_in_words(verdict) or verdict.judged.tested):
                 verdicts.append(verdict)
-    if not verdicts:
-        return []
-
     return _lines(corrected(verdicts))
 
 
@@ -221,13 +217,12 @@ def of_costs(table: Table, gmacs: Mapping[str, float]) -> list[str]:
         if claim.kind == "cheaper" and claim.table.name == table.name and claim.decides(table.scale)
     ]
     judged = judge_claims(claims, [], {(table.name, table.scale): gmacs})
-    verdicts = [verdict for verdict in judged if verdict.judged.tested]
-    return _lines(verdicts) if verdicts else []
+    return _lines([verdict for verdict in judged if verdict.judged.tested])
 
 
 def _lines(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return the tally and a line for each verdict."""
-    lines = [tally(verdicts)]
+    """Return the tally and a line for each verdict; nothing for none."""
+    lines = [tally(verdicts)] if verdicts else []
     for verdict in verdicts:
         rows = f"{pairs_in_words(verdict.claim)}: {differences_in_words(verdict)}"
         lines.append(f"- {verdict.text}{verdict.power}: {verdict.claim.text} ({rows})")
@@ -254,7 +249,7 @@ def differences_in_words(verdict: Verdict) -> str:
     """Return our differences by pair, with their intervals."""
     texts = []
     for pair in verdict.judged.pairs:
-        of_claim = pair.compared.rows in verdict.claim.pairs
+        of_claim = pair.rows in verdict.claim.pairs
         if pair.text:
-            texts.append(pair.text if of_claim else f"over {pair.compared.second} {pair.text}")
+            texts.append(pair.text if of_claim else f"over {pair.second} {pair.text}")
     return "; ".join(texts)

@@ -18,7 +18,7 @@ from lit_video.utils.yaml_files import EXPERIMENTS, read_yaml
 if TYPE_CHECKING:
     from lit_video.runs.finished import FinishedRun
     from lit_video.tables.rendering import GroupAccuracies
-    from lit_video.tables.table_summary import RowSummary
+    from lit_video.tables.summary import RowSummary
 
 SKILLS_TABLE = "skills"
 PROFILE_SCALE = "scale/profile"

@@ -1,32 +1,48 @@
 """The order of a table's rows in our runs: agreement with the paper, paired differences."""
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import get_args
+from typing import Literal, get_args
 
 from lit_video.settings.effects import picked
-from lit_video.tables.comparing import ONE_SEED, Comparison, on_skills
-from lit_video.tables.statistics import LEVEL, Interval, holm_adjusted
-from lit_video.tables.table_summary import (
-    Agreement,
-    DrawCount,
-    Forbidden,
-    OrderVerdict,
-    Pair,
-    RowSummary,
-    TableSummary,
-)
-from lit_video.utils.text import plural
+from lit_video.tables.comparing import Comparison, Forbidden
+from lit_video.tables.statistics import LEVEL, holm_adjusted
 
 Accuracies = Mapping[str, float]  # by row
-UNDECIDED: OrderVerdict = "undecided"
-BY_CONSTRUCTION: OrderVerdict = "by construction"
-WITHOUT: tuple[OrderVerdict, ...] = (BY_CONSTRUCTION, *get_args(Forbidden))  # pairs that have no verdict by a test
+OrderVerdict = Literal["supported", "contradicted", "undecided", "by construction", Forbidden]
+WITHOUT: tuple[OrderVerdict, ...] = ("by construction", *get_args(Forbidden))  # pairs that have no verdict by a test
 
-ONE_SEED_ONLY = "One seed gives numbers and no order: add --seeds 0,1,2"
+
+@dataclass(frozen=True)
+class Pair:
+    """Two rows that were run; ``first`` is the one that the paper puts higher, or our runs if the paper orders neither.
+
+    Differences are ``first`` minus ``second``, in points.
+    """
+
+    first: str
+    second: str
+    paper: float | None = None  # the paper's difference
+    verdict: OrderVerdict | None = None  # on the paper's order; None if the paper has none
+    difference: float | None = None  # our paired difference; None without predictions
+    low: float | None = None  # interval of our difference; None without one
+    high: float | None = None
+    skills: Sequence[str] = ()  # skills that both rows can tell; empty for all of the test's
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Agreement of our runs with the paper's order of the rows."""
+
+    tau: float | None  # Kendall's tau
+    rows: int  # rows that both have
+    supported: int
+    contradicted: int
+    undecided: int
+    without: Mapping[str, int]  # orderings that have no verdict, by why
+    orderings: Sequence[Pair]  # pairs that the paper orders
 
 
 def row_pairs(paper: Accuracies, measured: Accuracies, compare: Callable[[str, str], Comparison]) -> list[Pair]:
@@ -46,12 +62,12 @@ def row_pairs(paper: Accuracies, measured: Accuracies, compare: Callable[[str, s
 
         comparison = compare(first, second)
         difference = comparison.difference
-        by_no_test = comparison.forbidden or (BY_CONSTRUCTION if comparison.by_construction else UNDECIDED)
+        before_test: OrderVerdict = "by construction" if comparison.by_construction else "undecided"
         pair = Pair(
             first=first,
             second=second,
             paper=paper[first] - paper[second] if both else None,
-            verdict=by_no_test if ordered else None,
+            verdict=(comparison.forbidden or before_test) if ordered else None,
             difference=difference.value if difference else None,
             low=difference.low if difference and difference.bounded else None,
             high=difference.high if difference and difference.bounded else None,
@@ -63,7 +79,7 @@ def row_pairs(paper: Accuracies, measured: Accuracies, compare: Callable[[str, s
 
     chances = holm_adjusted([min(difference.above(0), difference.below(0)) for difference in tested.values()])
     for (number, difference), chance in zip(tested.items(), chances, strict=True):
-        if chance <= LEVEL and pairs[number].verdict == UNDECIDED:
+        if chance <= LEVEL and pairs[number].verdict == "undecided":
             verdict: OrderVerdict = "supported" if difference.value > 0 else "contradicted"
             pairs[number] = replace(pairs[number], verdict=verdict)
     return pairs
@@ -92,70 +108,3 @@ def kendall_tau(paper: Sequence[float], measured: Sequence[float]) -> float | No
     from scipy.stats import kendalltau  # takes a second
 
     return float(kendalltau(paper, measured).statistic)
-
-
-def sentences(summary: TableSummary) -> list[str]:
-    """Say how far our runs agree with the paper; nothing if the paper orders no rows, one line if all have one seed."""
-    result = summary.agreement
-    if not result.orderings:
-        return []
-    if result.without.get(ONE_SEED) == len(result.orderings):
-        return [f"{ONE_SEED_ONLY}."]
-
-    tau = "undefined" if result.tau is None else f"{result.tau:+z.2f}"
-    without = "".join(f"; {number} more {verdict}" for verdict, number in result.without.items())
-    lines = [
-        f"Order of {result.rows} rows against the paper: Kendall's tau {tau}. Of its {len(result.orderings)} "
-        f"orderings of two rows, all tested at once (Holm), our runs support {result.supported}, contradict "
-        f"{result.contradicted} and leave {result.undecided} undecided{without}, by {certainty(summary)}."
-    ]
-
-    labels = summary.labels
-    for verdict in ("contradicted", "undecided", *WITHOUT):
-        texts = []
-        for pair in result.orderings:
-            if pair.verdict == verdict:
-                texts.append(f"{labels[pair.first]} > {labels[pair.second]} ({interval_text(pair)})")
-        if texts:
-            lines.append(f"{verdict}: {'; '.join(texts)}")
-    return lines
-
-
-def certainty(summary: TableSummary) -> str:
-    """Say what the intervals cover, what a single seed does not tell, and whether rows have different seeds."""
-    rows = [row for row in summary.rows if row.seeds]
-    once = [row.label for row in rows if len(row.seeds) == 1]
-    videos = f"test videos{_draws_in_words(summary.draws)}"
-
-    if not once:
-        return f"95 % intervals over {videos} and seeds{_unequal(rows)}"
-    if len(once) == len(rows):
-        return f"95 % intervals over {videos}. {ONE_SEED_ONLY}"
-    advice = f"Rows of one seed ({', '.join(once)}) are compared as models, not as methods: add --seeds 0,1,2"
-    return f"95 % intervals over {videos}, and over seeds in rows of several{_unequal(rows)}. {advice}"
-
-
-def _draws_in_words(draws: DrawCount | None) -> str:
-    """Say how many independent draws the test videos are, if fewer than the videos."""
-    return f" ({plural(draws.count, draws.kind)}, each one draw)" if draws else ""
-
-
-def _unequal(rows: Sequence[RowSummary]) -> str:
-    """Say so if rows have different seeds, because seeds may then have been added after a look at the results."""
-    choices = {tuple(row.seeds) for row in rows}
-    if len(choices) < 2:
-        return ""
-
-    counts = [len(seeds) for seeds in choices]
-    number = str(min(counts))
-    if max(counts) > min(counts):
-        number += f" to {max(counts)}"
-    return f"; rows have different seeds ({number} each), so not all were fixed before looking"
-
-
-def interval_text(pair: Pair) -> str:
-    """Return a difference in points with its interval, such as ``+1.2 [-0.3, +2.7]``."""
-    if pair.difference is None:
-        return "not comparable: needs top-1 predictions of both for the same test videos"
-    low, high = (math.inf if end is None else end for end in (pair.low, pair.high))
-    return f"{Interval(pair.difference, low, high)}{on_skills(pair.skills)}"

@@ -9,16 +9,18 @@ their construction, before any run.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 from lit_video.runs.finished import FinishedRun
 from lit_video.tables.contrasts import run_contrast
 from lit_video.tables.finishing import learned_share, why_unfinished
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import FEWEST_CLUSTERS, Interval, mean_of_halves
-from lit_video.tables.table_summary import Forbidden
 from lit_video.utils.text import plural
 
+Forbidden = Literal["not run", "one seed", "unfinished", "not testable here"]  # states without a verdict
 ONE_SEED: Forbidden = "one seed"
+PairAnswer = Literal["holds", "fails", "undecided"]
 OF_TRAINING = ("data.", "trainer.", "model.optimization.")  # settings that a row and its control share
 
 
@@ -30,11 +32,6 @@ class TrainedRow:
     runs: Sequence[FinishedRun]  # one for each seed
     halves: Sequence[FinishedRun]  # with half of the steps, of some seeds or none
     is_control: bool
-
-    @property
-    def first(self) -> FinishedRun | None:
-        """The run with the first seed; ``None`` if the row was not run."""
-        return next(iter(self.runs), None)
 
     @property
     def told(self) -> frozenset[str] | None:
@@ -54,15 +51,15 @@ class TrainedRow:
 
     def needs_as_much_as(self, other: "TrainedRow") -> bool:
         """Return whether the multiply-adds of both rows differ by at most a tenth of this one's."""
-        if self.first is None or other.first is None:
+        if not (self.runs and other.runs):
             return False
-        gmacs = self.first.result.gmacs
-        return abs(gmacs - other.first.result.gmacs) <= 0.1 * gmacs
+        gmacs = self.runs[0].result.gmacs
+        return abs(gmacs - other.runs[0].result.gmacs) <= 0.1 * gmacs
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two rows: their difference, and why no verdict may be given on it, if so."""
+    """Two rows: their difference, why no verdict may be given on it, if so, and what tests of a claim say of it."""
 
     first: str
     second: str
@@ -71,11 +68,29 @@ class Comparison:
     forbidden: Forbidden | None = None
     why: Sequence[str] = ()  # reasons, in words
     by_construction: bool = False  # True if one row can tell none of the skills that the other can
+    answer: PairAnswer | None = None  # whether they are as the claim has it; left out without a test
+    alike: float | None = None  # points within which the rows are shown to differ
+    gmacs: tuple[float, float] | None = None  # multiply-adds of a view of both rows, 10^9, where these are judged
 
     @property
     def rows(self) -> tuple[str, str]:
         """Names of both rows."""
         return self.first, self.second
+
+    @property
+    def text(self) -> str:
+        """The difference with its interval, and the skills that it is over, or both costs; empty without one."""
+        if self.gmacs:
+            return "{:.4g} against {:.4g} GMACs".format(*self.gmacs)
+        return f"{self.difference}{on_skills(self.skills)}" if self.difference else ""
+
+    @property
+    def words(self) -> str:
+        """The answer in words, such as ``holds, by at most 5 points``; empty without a test."""
+        if self.alike is None:
+            return self.answer or ""
+        within = f"by at most {plural(self.alike, 'point')}"
+        return f"differ {within}" if self.answer == "undecided" else f"{self.answer}, {within}"
 
 
 def on_skills(skills: Sequence[str]) -> str:
@@ -86,17 +101,29 @@ def on_skills(skills: Sequence[str]) -> str:
 def compare_rows(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> Comparison:
     """Compare two rows of a table by their runs, which were tested on the same videos."""
     skills, by_construction = _skills(first, second, row_hits)
-    compared = row_hits.of(skills) if skills else row_hits
-    forbidden, why = _forbidden(first, second, row_hits)
-    return Comparison(
-        first.name,
-        second.name,
-        difference=compared.difference(first.name, second.name),
-        skills=sorted(skills),
-        forbidden=forbidden,
-        why=why,
-        by_construction=by_construction,
-    )
+    of_skills = row_hits.of(skills) if skills else row_hits
+    difference = of_skills.difference(first.name, second.name)
+    compared = Comparison(first.name, second.name, difference, sorted(skills), by_construction=by_construction)
+
+    if not (first.runs and second.runs):
+        return replace(compared, forbidden="not run")
+
+    untestable = ""
+    if not row_hits.hits.keys() >= {first.name, second.name}:
+        untestable = "needs predictions of both rows for the same test videos"
+    elif row_hits.draws and row_hits.draws.count < FEWEST_CLUSTERS:
+        untestable = f"{plural(row_hits.draws.count, row_hits.draws.kind)} in the test, too few"
+    elif first.is_control != second.is_control:
+        apart = [key for key in run_contrast(first.runs[0], second.runs[0]) if key.startswith(OF_TRAINING)]
+        if apart:
+            untestable = f"{first.name} and its control {second.name} also differ in {', '.join(apart)}"
+    if untestable:
+        return replace(compared, forbidden="not testable here", why=[untestable])
+
+    if min(len(row_hits.hits[name]) for name in compared.rows) < 2:
+        return replace(compared, forbidden=ONE_SEED)
+    late = [f"{row.name}: {row.unfinished}" for row in (first, second) if not row.is_control and row.unfinished]
+    return replace(compared, forbidden="unfinished", why=late) if late else compared
 
 
 def of_both_halves(half: Comparison, other: Comparison) -> Comparison:
@@ -121,30 +148,4 @@ def _skills(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> tuple[f
     shared = frozenset.intersection(*told)
     if not shared:
         return shared, len(told) > 1
-    return (frozenset() if shared == row_hits.skills else shared), False
-
-
-def _forbidden(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> tuple[Forbidden | None, Sequence[str]]:
-    """Return the state that forbids a verdict on two rows, with its reasons."""
-    rows = [first, second]
-    if not all(row.runs for row in rows):
-        return "not run", []
-    if any(row.name not in row_hits.hits for row in rows):
-        return "not testable here", ["needs predictions of both rows for the same test videos"]
-    draws = row_hits.draws
-    if draws and draws.count < FEWEST_CLUSTERS:
-        return "not testable here", [f"{plural(draws.count, draws.kind)} in the test, too few"]
-    if why := _trained_apart(first, second):
-        return "not testable here", [why]
-    if min(len(row_hits.hits[row.name]) for row in rows) < 2:
-        return ONE_SEED, []
-    late = [f"{row.name}: {row.unfinished}" for row in rows if not row.is_control and row.unfinished]
-    return ("unfinished", late) if late else (None, [])
-
-
-def _trained_apart(first: TrainedRow, second: TrainedRow) -> str:
-    """Say so if a row and its control were trained in different ways, such as at another rate."""
-    if first.is_control == second.is_control or first.first is None or second.first is None:
-        return ""
-    apart = [key for key in run_contrast(first.first, second.first) if key.startswith(OF_TRAINING)]
-    return f"{first.name} and its control {second.name} also differ in {', '.join(apart)}" if apart else ""
+    return (frozenset() if shared == set(row_hits.skill.tolist()) else shared), False

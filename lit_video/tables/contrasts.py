@@ -1,6 +1,6 @@
 """Settings in which the two rows of a claim differ, to show that they differ in nothing but what the claim is about."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.identity import differences
@@ -72,22 +72,17 @@ def run_contrast(first: FinishedRun, second: FinishedRun) -> list[str]:
     return list(contrast)
 
 
-def uncovered(contrast: Iterable[str], varies: Sequence[str]) -> list[str]:
+def uncovered(contrast: Sequence[str], varies: Sequence[str]) -> list[str]:
     """Return the settings of a contrast that ``varies`` does not name, neither themselves nor a setting around them.
 
     In ``varies``, ``model`` stands for ``OF_MODEL``, and ``method`` for all settings of model, data and training except
     starting weights.
     """
-    return [key for key in contrast if not any(_covers(name, key) for name in varies)]
-
-
-def _covers(name: str, key: str) -> bool:
-    if name == METHOD:
-        return key not in START and any(_part_of(key, whole) for whole in OF_METHOD)
-    if name == _MODEL:
-        return key == _MODEL or any(_part_of(key, whole) for whole in OF_MODEL)
-    return _part_of(key, name)
-
-
-def _part_of(key: str, name: str) -> bool:
-    return key == name or key.startswith(f"{name}.")
+    covered = set()
+    for name in varies:
+        wholes = {METHOD: OF_METHOD, _MODEL: OF_MODEL}.get(name, (name,))
+        for key in contrast:
+            is_part = any(f"{key}.".startswith(f"{whole}.") for whole in wholes)
+            if key == name or (is_part and not (name == METHOD and key in START)):
+                covered.add(key)
+    return [key for key in contrast if key not in covered]

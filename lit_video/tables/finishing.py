@@ -10,14 +10,13 @@ On other videos a training is finished if 90 % of its training videos are right,
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import FinishedRun
-from lit_video.runs.predictions import Predictions, TaskPredictions, read_further
+from lit_video.runs.predictions import DIRECTION, Predictions, read_further
 from lit_video.settings.flat import flatten
 from lit_video.tables.contrasts import run_contrast, uncovered
 from lit_video.tables.statistics import Interval, accuracy_interval, cautious_difference
@@ -29,7 +28,6 @@ TRAINED = "train/video_top1"  # name of the accuracy on training videos among a 
 GAIN = 3.0  # points by which twice the training may help a finished row
 GAIN_BOUND = 5.0  # upper bound of these points
 OF_LENGTH = ("steps", "trainer.max_steps", "trainer.max_epochs")  # settings in which a run and its half differ
-Opposites = Mapping[str, tuple[int, int]]  # the two classes of each skill, by its name
 
 
 @dataclass(frozen=True)
@@ -57,20 +55,25 @@ def why_unfinished(runs: Sequence[FinishedRun], halves: Sequence[FinishedRun], t
         halves: runs of the row with half of the steps, of some seeds or none.
         told: skills that the row can tell; ``None`` on videos without skills.
     """
-    ends = {}
+    ends = []
     for run in runs:
         half = next((half for half in halves if is_half(half, run)), None)
-        end = None if told is None else end_of(run, half, told)
-        if end is None:
-            return _too_few_learned(runs)
-        ends[run.result.seed] = end
+        if told is not None and (end := end_of(run, half, told)):
+            ends.append((run.result.seed, end))
+
+    if len(ends) < len(runs):
+        shares = [share for run in runs if (share := learned_share(run))]
+        least = min(shares, key=lambda share: share.percent, default=None)
+        if least is None or least.percent >= LEARNED or len(shares) < len(runs):
+            return ""
+        return f"{least.percent:.0f} % of training {'clips' if least.augmented else 'videos'}"
 
     reasons = []
     for skill in sorted(told or ()):
-        late = [seed for seed, end in ends.items() if skill in end.not_begun]
+        late = [seed for seed, end in ends if skill in end.not_begun]
         if late:
             reasons.append(f"{len(late)} of {plural(len(ends), 'seed')} has not begun {skill}")
-    for seed, end in ends.items():
+    for seed, end in ends:
         if end.unfinished:
             reasons.append(f"seed {seed} has not finished {', '.join(end.unfinished)}")
     return "; ".join(reasons)
@@ -89,97 +92,68 @@ def steps_of_half(run: FinishedRun) -> int:
     return lesson + (run.result.steps - lesson) // 2
 
 
-def _too_few_learned(runs: Sequence[FinishedRun]) -> str:
-    """Say how many training videos the worst seed had right, if these are too few; empty without a record."""
-    shares = [share for run in runs if (share := learned_share(run))]
-    least = min(shares, key=lambda share: share.percent, default=None)
-    if least is None or least.percent >= LEARNED or len(shares) < len(runs):
-        return ""
-    return f"{least.percent:.0f} % of training {'clips' if least.augmented else 'videos'}"
-
-
 def end_of(run: FinishedRun, half: FinishedRun | None, told: Collection[str]) -> "Finish | None":
     """Return how a run ended on the skills that it can tell; ``None`` if it was not tested on fresh films."""
     trained, fresh = (read_further(run.folder, run.result, split) for split in ("train", "fresh"))
     if trained is None or fresh is None:
         return None
-    opposites = {skill: classes for skill, classes in fresh.tasks[""].opposites.items() if skill in told}
     before = None if half is None else read_further(half.folder, half.result, "fresh")
-    return finish(trained, fresh, opposites, half=before)
-
-
-@dataclass(frozen=True)
-class SkillEnd:
-    """A skill at the end of a training."""
-
-    name: str
-    direction: Interval  # directions right of fresh films, in percent
-    trained: float  # training films of which skill and direction are right, in percent
-
-    @property
-    def has_begun(self) -> bool:
-        """True if the directions right lie above chance."""
-        return self.direction.low > CHANCE
+    return finish(trained, fresh, told, half=before)
 
 
 @dataclass(frozen=True)
 class Finish:
     """How a training ended: its skills, and what the second half of the steps added."""
 
-    skills: list[SkillEnd]
+    direction: Mapping[str, Interval]  # by skill: directions right of fresh films, in percent
+    trained: Mapping[str, float]  # by skill: training films of which skill and direction are right, in percent
     gain: Interval | None = None  # points above half of the training, over the skills that have begun
 
     @property
     def not_begun(self) -> list[str]:
-        """Names of the skills that have not begun."""
-        return [skill.name for skill in self.skills if not skill.has_begun]
+        """Names of the skills that have not begun: the directions right do not lie above chance."""
+        return [skill for skill, direction in self.direction.items() if direction.low <= CHANCE]
 
     @property
     def unfinished(self) -> list[str]:
         """Names of the skills that have begun, and are neither learned nor at their end."""
         at_end = self.gain is not None and self.gain.value < GAIN and self.gain.high < GAIN_BOUND
-        return [skill.name for skill in self.skills if skill.has_begun and skill.trained < LEARNED and not at_end]
-
-    @property
-    def is_finished(self) -> bool:
-        """True if every skill has begun and is finished."""
-        return not self.not_begun and not self.unfinished
+        late = [skill for skill, trained in self.trained.items() if trained < LEARNED and not at_end]
+        return [skill for skill in late if skill not in self.not_begun]
 
 
 def finish(
-    trained: Predictions, fresh: Predictions, opposites: Opposites, *, half: Predictions | None = None
+    trained: Predictions, fresh: Predictions, told: Collection[str], *, half: Predictions | None = None
 ) -> Finish:
     """Return how a training ended.
 
     Args:
         trained: predictions of training films.
         fresh: predictions of fresh films, with their draws: a film and its reverse are one.
-        opposites: the skills that the row can see, with their classes.
+        told: skills that the row can tell.
         half: predictions of the same fresh films after half of the training.
     """
-    task = fresh.tasks[""]
-    right = directions_right(task)
+    if not fresh.has_directions:
+        raise ValueError("the classes of these predictions have no opposites, so no direction is right or wrong")
+    right = fresh.hits(DIRECTION)
+    films = fresh.tasks[""]
+    learned = trained.tasks[""]
     draws = fresh.draws.number if fresh.draws else None
 
-    skills = []
-    for name, classes in opposites.items():
-        of_skill = np.isin(task.target, classes)
-        groups = None if draws is None else draws[of_skill]
-        learned = trained.tasks[""]
-        hits = learned.hits()[np.isin(learned.target, classes)]
-        skills.append(SkillEnd(name, accuracy_interval(right[of_skill], groups=groups), 100 * float(hits.mean())))
+    direction = {}
+    shares = {}
+    for skill, classes in films.opposites.items():
+        if skill in told:
+            of_skill = np.isin(films.target, classes)
+            groups = None if draws is None else draws[of_skill]
+            direction[skill] = accuracy_interval(right[of_skill], groups=groups)
+            shares[skill] = 100 * float(learned.hits()[np.isin(learned.target, classes)].mean())
 
-    begun = [classes for skill in skills if skill.has_begun for classes in opposites[skill.name]]
+    end = Finish(direction, shares)
+    begun = [classes for skill, classes in films.opposites.items() if skill in direction.keys() - end.not_begun]
     if half is None or not begun:
-        return Finish(skills)
-    of_begun = np.isin(task.target, begun)
-    before = directions_right(half.of(fresh.video).tasks[""])
+        return end
+    of_begun = np.isin(films.target, begun)
+    before = half.of(fresh.video).hits(DIRECTION)
     groups = None if draws is None else draws[of_begun]
-    return Finish(skills, cautious_difference([right[of_begun]], [before[of_begun]], groups=groups))
-
-
-def directions_right(task: TaskPredictions) -> NDArray[np.bool_]:
-    """Return whether each video's direction is right; refuse predictions of classes without directions."""
-    if task.direction is None:
-        raise ValueError("the classes of these predictions have no opposites, so no direction is right or wrong")
-    return task.direction
+    return replace(end, gain=cautious_difference([right[of_begun]], [before[of_begun]], groups=groups))

@@ -1,15 +1,17 @@
-"""Verdicts on a paper's claim by the runs here: whether they can decide it at all, and by which tests they do."""
+"""Verdicts on a paper's claim by the runs here: whether they can decide it at all, and by which tests they do.
 
-from collections.abc import Iterable, Mapping, Sequence
+Claims about costs need no runs: multiply-adds of the rows as built are counted.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from lit_video.tables.claims import Claim
-from lit_video.tables.comparing import Comparison, on_skills
+from lit_video.tables.comparing import Comparison, Forbidden, PairAnswer
 from lit_video.tables.contrasts import run_contrast
 from lit_video.tables.statistics import LEVEL, Interval, chances_of_spread, detectable, holm_adjusted
 from lit_video.tables.summary import TableRuns
-from lit_video.tables.table_summary import Forbidden
 from lit_video.utils.text import plural
 
 MOSTLY = 0.5  # share of the variance from which on more seeds, rather than more videos, would decide a claim
@@ -17,6 +19,7 @@ MOSTLY = 0.5  # share of the variance from which on more seeds, rather than more
 # the place of one, (t(97.5 %) + t(90 %)) / (t(97.5 %) + t(80 %))
 OF_EQUIVALENCE = 1.16
 NEEDS_CONTROL = "needs the control"
+COUNT_FIRST = "needs the count, see lit_video cost"
 Decided = Literal[
     "supported", "supported by construction", "contradicted", "contradicted by construction", "differ by at most"
 ]
@@ -29,37 +32,6 @@ _BY_CONSTRUCTION: Mapping[_Side, Decided] = {
 }
 _Rows = tuple[str, str]
 _Chances = Mapping[_Rows, float]  # one-sided p-values by pair
-PairAnswer = Literal["holds", "fails", "undecided"]
-
-
-@dataclass(frozen=True)
-class JudgedPair:
-    """Two rows of a claim: their difference, and what tests say of it."""
-
-    compared: Comparison
-    answer: PairAnswer | None = None  # left out without a test
-    alike: float | None = None  # points within which the rows are shown to differ
-    gmacs: tuple[float, float] | None = None  # multiply-adds of a view of both rows, 10^9, where these are judged
-
-    @property
-    def difference(self) -> Interval | None:
-        """The first row minus the second, in points."""
-        return self.compared.difference
-
-    @property
-    def text(self) -> str:
-        """The difference with its interval, and the skills that it is over, or both costs; empty without one."""
-        if self.gmacs:
-            return "{:.4g} against {:.4g} GMACs".format(*self.gmacs)
-        return f"{self.difference}{on_skills(self.compared.skills)}" if self.difference else ""
-
-    @property
-    def words(self) -> str:
-        """The answer in words, such as ``holds, by at most 5 points``; empty without a test."""
-        if self.alike is None:
-            return self.answer or ""
-        within = f"by at most {plural(self.alike, 'point')}"
-        return f"differ {within}" if self.answer == "undecided" else f"{self.answer}, {within}"
 
 
 @dataclass(frozen=True)
@@ -68,10 +40,11 @@ class Judged:
 
     judgement: Judgement
     why: str = ""  # reason if there is no verdict
-    pairs: Sequence[JudgedPair] = ()  # the claim's, then its first rows with each control
+    pairs: Sequence[Comparison] = ()  # the claim's, then its first rows with each control
     chance: float = 1.0  # p-value of the claim's verdict, one-sided, corrected for the claim's questions
     detectable: float = 0.0  # smallest difference in points that every pair shows with 80 % power
-    few: str = ""  # "seeds 70 %" if too few seeds make 70 % of the variance, else likewise of videos or persons
+    few: str = ""  # too few of what: seeds, videos, persons
+    few_share: float = 0.0  # share of the variance that these make, 0 to 1
     recorded: bool = True  # whether it is known how many training videos the rows had right
 
     @property
@@ -83,14 +56,14 @@ class Judged:
     def words(self) -> str:
         """The judgement, with what is too few, or within how many points rows differ."""
         if self.judgement == "too few to tell":
-            return f"too few {self.few.partition(' ')[0]} to tell"
+            return f"too few {self.few} to tell"
         if self.judgement == "differ by at most":
             return f"differ by at most {plural(max(pair.alike or 0.0 for pair in self.pairs), 'point')}"
         return self.judgement
 
 
-def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
-    """Judge a claim by the runs at a scale.
+def judge(claim: Claim, runs: TableRuns) -> Judged:
+    """Judge a claim by the runs of its table at their scale.
 
     ``better``: supported if every pair's difference is above 0, contradicted if one is below. ``not_worse``: supported
     if every difference is above minus the margin, contradicted if one is below it (non-inferiority, one-sided).
@@ -103,23 +76,32 @@ def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
     most a tenth. Pairs that are decided by construction decide nothing, unless all are.
     """
     compared = [runs.compare(*pair) for pair in _compared_pairs(claim, runs)]
-    refusal, why = _refusal(claim, runs, scale, compared=compared)
+    refusal, why = _refusal(claim, runs, compared)
     if refusal:
-        return Judged(refusal, why, [] if claim.kind == "spread" else list(map(JudgedPair, compared)))
+        return Judged(refusal, why, pairs=[] if claim.kind == "spread" else compared)
 
     recorded = all(runs.rows[row].is_recorded for row in rows_of(claim))
     if claim.kind == "spread":
-        inside, outside = _of_spread(claim, runs)
-        decision, chance = _decide(inside, outside)
+        chances = [chances_of_spread(runs.row_hits.accuracies(row), claim.margin) for row, _ in claim.pairs]
+        at_least, at_most = zip(*chances, strict=True)
+        decision, chance = _decide(holm_adjusted(at_least), holm_adjusted(at_most))
         return Judged(decision or "too few to tell", chance=chance, few="seeds", recorded=recorded)
 
     by_construction = all(pair.by_construction for pair in compared)
     asked = [pair for pair in compared if pair.by_construction == by_construction]
     differences = {pair.rows: pair.difference for pair in asked if pair.difference}
     inside, outside, alike = _of_differences(claim, differences)
-    pairs = [_answered(pair, claim, inside, outside, alike) for pair in compared]
 
-    decision, chance = _decide(inside, outside)
+    pairs = []
+    for pair in compared:
+        answer: PairAnswer | None = None
+        if pair.rows in differences:
+            fails = outside[pair.rows] <= LEVEL
+            answer = "holds" if inside[pair.rows] <= LEVEL else "fails" if fails else "undecided"
+        is_alike = alike.get(pair.rows, 1.0) <= LEVEL
+        pairs.append(replace(pair, answer=answer, alike=claim.alike(pair.rows) if is_alike else None))
+
+    decision, chance = _decide(inside.values(), outside.values())
     shown = max(detectable(difference, len(differences)) for difference in differences.values())
     judged = Judged("undecided", pairs=pairs, chance=chance, detectable=shown, recorded=recorded)
     if decision:
@@ -127,9 +109,35 @@ def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
     if alike.keys() == differences.keys() and max(alike.values()) <= LEVEL:
         return replace(judged, judgement="differ by at most", chance=max(alike.values()))
 
-    few = _too_few(runs, max(differences.values(), key=detectable))
+    # seeds or draws, whichever make most of the variance of the least certain difference
+    few = "seeds"
+    share = max(differences.values(), key=detectable).seeds_share
+    if share < MOSTLY:
+        draws = runs.row_hits.draws
+        few = f"{draws.kind if draws else 'video'}s"
+        share = 1 - share
     too_few = claim.margin and shown > claim.margin
-    return replace(judged, judgement="too few to tell" if too_few else "undecided", few=few)
+    return replace(judged, judgement="too few to tell" if too_few else "undecided", few=few, few_share=share)
+
+
+def judge_costs(claim: Claim, scale: str, gmacs: Mapping[str, float]) -> Judged:
+    """Judge a claim of the kind ``cheaper`` by the multiply-adds of a view, 10^9, of its rows at a scale.
+
+    Supported if the first row of every pair needs fewer, else contradicted; by construction, because nothing is
+    measured.
+    """
+    if why := claim.why_untestable(scale):
+        return Judged("not testable here", why)
+    if not gmacs.keys() >= {*rows_of(claim)}:
+        return Judged("not run", COUNT_FIRST)
+
+    pairs = []
+    for first, second in claim.pairs:
+        answer: PairAnswer = "holds" if gmacs[first] < gmacs[second] else "fails"
+        counted = (gmacs[first], gmacs[second])
+        pairs.append(Comparison(first, second, None, by_construction=True, answer=answer, gmacs=counted))
+    holds = all(pair.answer == "holds" for pair in pairs)
+    return Judged("supported by construction" if holds else "contradicted by construction", pairs=pairs, chance=0.0)
 
 
 def rows_of(claim: Claim) -> list[str]:
@@ -148,16 +156,14 @@ def _compared_pairs(claim: Claim, runs: TableRuns) -> list[tuple[str, str]]:
     return list(dict.fromkeys(pairs))
 
 
-def _refusal(
-    claim: Claim, runs: TableRuns, scale: str, *, compared: Sequence[Comparison]
-) -> tuple[Judgement | None, str]:
+def _refusal(claim: Claim, runs: TableRuns, compared: Sequence[Comparison]) -> tuple[Judgement | None, str]:
     """Return why the claim has no verdict, and the reason in words: rows were not run, or cannot decide it."""
-    if why := claim.why_untestable(scale):
+    if why := claim.why_untestable(runs.table.scale):
         return "not testable here", why
     controls = runs.table.controls | {claim.control} if claim.control else set()
-    missing = {*rows_of(claim), *controls} - runs.hits.keys()
+    missing = {*rows_of(claim), *controls} - runs.row_hits.hits.keys()
     if missing:
-        return "not run", NEEDS_CONTROL if missing <= controls and len(runs.hits) else ""
+        return "not run", NEEDS_CONTROL if missing <= controls and len(runs.row_hits.hits) else ""
     if why := claim.why_not_compared(lambda *pair: run_contrast(*(runs.by_row[row][0] for row in pair)) or None):
         return "not testable here", why
 
@@ -166,14 +172,6 @@ def _refusal(
         if without:
             return forbidden, "; ".join(dict.fromkeys(why for pair in without for why in pair.why))
     return None, ""
-
-
-def _of_spread(claim: Claim, runs: TableRuns) -> tuple[_Chances, _Chances]:
-    """Return the chances that a row's seeds spread by less than the margin, and by more, if the claim is wrong."""
-    chances = {pair: chances_of_spread(runs.row_hits.accuracies(pair[0]), claim.margin) for pair in claim.pairs}
-    inside = {pair: at_least for pair, (at_least, _) in chances.items()}
-    outside = {pair: at_most for pair, (_, at_most) in chances.items()}
-    return _corrected(inside), _corrected(outside)
 
 
 def _of_differences(claim: Claim, differences: Mapping[_Rows, Interval]) -> tuple[_Chances, _Chances, _Chances]:
@@ -196,33 +194,14 @@ def _of_differences(claim: Claim, differences: Mapping[_Rows, Interval]) -> tupl
     return _corrected(inside, alike.values()), _corrected(outside, alike.values()), _corrected(alike, either)
 
 
-def _corrected(chances: _Chances, further: Iterable[float] = ()) -> _Chances:
+def _corrected(chances: _Chances, further: Iterable[float]) -> _Chances:
     """Correct p-values by pair for the number of a claim's questions (Holm), with those that are asked further."""
     return dict(zip(chances, holm_adjusted([*chances.values(), *further]), strict=False))
 
 
-def _answered(pair: Comparison, claim: Claim, inside: _Chances, outside: _Chances, alike: _Chances) -> JudgedPair:
-    """Return a pair with what the tests say of it, if it was tested."""
-    answer: PairAnswer | None = None
-    if pair.rows in inside:
-        answer = "fails" if outside[pair.rows] <= LEVEL else "undecided"
-        answer = "holds" if inside[pair.rows] <= LEVEL else answer
-    is_alike = alike.get(pair.rows, 1.0) <= LEVEL
-    return JudgedPair(pair, answer, claim.alike(pair.rows) if is_alike else None)
-
-
-def _decide(inside: _Chances, outside: _Chances) -> tuple[_Side | None, float]:
+def _decide(inside: Collection[float], outside: Collection[float]) -> tuple[_Side | None, float]:
     """Return what tests decide, with its p-value: one pair lies outside of the claim's bounds, or all lie inside."""
-    fails = min(outside.values())
-    holds = max(inside.values())
+    fails = min(outside)
+    holds = max(inside)
     side: _Side | None = "supported" if holds <= LEVEL else None
     return "contradicted" if fails <= LEVEL else side, min(fails, holds)
-
-
-def _too_few(runs: TableRuns, widest: Interval) -> str:
-    """Say whether seeds or draws are too few: those that make most of the variance of the least certain difference."""
-    if widest.seeds_share >= MOSTLY:
-        return f"seeds {100 * widest.seeds_share:.0f} %"
-    draws = runs.row_hits.draws
-    noun = draws.kind if draws else "video"
-    return f"{noun}s {100 * (1 - widest.seeds_share):.0f} %"

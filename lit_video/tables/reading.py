@@ -200,13 +200,21 @@ class _Reader:
             settings = self._recipe(where, str(content.get("family", self.section.get("family", ""))))
         settings |= self._set("table", self.section) | self._set(where, content)
 
+        paper = self._paper(f"{where}.paper", content.get("paper", {}))
+        # printed beside a row's numbers, such as its cost
+        published = _mapping(self.path, f"{where}.published", content.get("published", {}))
+        _refuse_unknown(self.path, f"{where}.published", published, allowed=PUBLISHED_KEYS)
+        is_control = content.get("control", False)
+        if not isinstance(is_control, bool):
+            raise UserError(f"{self.path}: {where}.control: expected true or false, got {is_control!r}")
+
         return Row(
             name,
             label=str(content.get("label", name)),
             settings=settings,
-            paper=self._paper(f"{where}.paper", content.get("paper", {})),
-            published=self._published(f"{where}.published", content.get("published", {})),
-            is_control=self._truth(f"{where}.control", content.get("control", False)),
+            paper=paper,
+            published=dict(published),
+            is_control=is_control,
         )
 
     def _set(self, where: str, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,14 +226,13 @@ class _Reader:
         for scale in self.scales:
             for name in (scale, f"{scale}-{self.recipe}"):
                 settings |= by_scale.get(name, {})
-        return {key: self._of_recipe(value) for key, value in settings.items()}
 
-    def _of_recipe(self, value: Any) -> Any:
-        """Return a setting's value; ``run:TABLE/SCALE/ROW`` is the run of this recipe, which has a scale of its own."""
-        if not self.other_recipe or not isinstance(value, str) or not value.startswith(OF_RUN):
-            return value
-        table_and_scale, _, row = value.rpartition("/")
-        return f"{table_and_scale}-{self.recipe}/{row}"
+        # run:TABLE/SCALE/ROW is the run of this recipe, which has a scale of its own
+        for key, value in settings.items() if self.other_recipe else ():
+            if isinstance(value, str) and value.startswith(OF_RUN):
+                table_and_scale, _, row = value.rpartition("/")
+                settings[key] = f"{table_and_scale}-{self.recipe}/{row}"
+        return settings
 
     def _recipe(self, where: str, family: str) -> dict[str, Any]:
         """Return the settings of a family's recipe in all files with recipes; later files win."""
@@ -270,16 +277,6 @@ class _Reader:
                 name = metric if key == shown else f"{key.upper()} {short}"
                 numbers[name] = self._number(f"{where}.{key}.{metric}", printed)
         return numbers
-
-    def _published(self, where: str, published: Any) -> dict[str, str]:
-        """Return what the paper prints beside a row's numbers, such as its cost."""
-        _refuse_unknown(self.path, where, _mapping(self.path, where, published), allowed=PUBLISHED_KEYS)
-        return dict(published)
-
-    def _truth(self, where: str, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise UserError(f"{self.path}: {where}: expected true or false, got {value!r}")
-        return value
 
     def _number(self, where: str, value: Any) -> float:
         """Return a number that the paper printed; refuse anything else."""

@@ -1,20 +1,24 @@
 """Printed tables: row, params, GMACs, paper, ours, difference (only on the paper's data), seeds."""
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from lit_video.runs.predictions import DIRECTION, ORDERS, RECOGNISED
-from lit_video.tables.agreement import certainty, interval_text, sentences
+from lit_video.tables.agreement import WITHOUT, Pair
+from lit_video.tables.comparing import ONE_SEED, on_skills
+from lit_video.tables.statistics import Interval
+from lit_video.tables.summary import RowSummary, TableSummary
 from lit_video.tables.table import OWN_SCALE, papers_own
-from lit_video.tables.table_summary import RowSummary, TableSummary
 from lit_video.utils.shown import Part, TextTable, as_text
-from lit_video.utils.text import as_markdown, markdown_lines, natural
+from lit_video.utils.text import as_markdown, markdown_lines, natural, plural
 
 NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
+ONE_SEED_ONLY = "One seed gives numbers and no order: add --seeds 0,1,2"
 GROUP = re.compile("test/[^/]*/[^/]*")  # metric of a group of classes: test/KIND/NAME
 REACH = (
     "; reach: largest distance of two frames that interact in the scores, by attention or by a norm after their mean; "
@@ -68,8 +72,8 @@ class GroupAccuracies:
         pairs: dict[str, float] = {}
         sums: dict[str, float] = {}
         for row, _ in self.rows:
-            pairs |= row.two_frames_ceilings or {}
-            sums |= row.sum_ceilings or {}
+            pairs |= (row.first and row.first.two_frames_ceilings) or {}
+            sums |= (row.first and row.first.sum_ceilings) or {}
         floors = (
             FloorRow(NEIGHBOURS, "1", [pairs.get(name) for name in self.names]),
             FloorRow(BOUND, "0", [sums.get(name) for name in self.names]),
@@ -141,8 +145,8 @@ def _measured(rows: Sequence[RowSummary], metric: str) -> bool:
 
 def _cells(row: RowSummary, columns: Sequence[tuple[str, str, str]], absent: str) -> list[str]:
     cells = [row.label, "", ""]
-    if row.params is not None:
-        cells[1:] = [f"{row.params / 1e6:.3g}M", f"{row.gmacs:.3g} x {row.views}"]
+    if row.first is not None:
+        cells[1:] = [f"{row.first.params / 1e6:.3g}M", f"{row.first.gmacs:.3g} x {row.first.views}"]
         absent = "-"  # the row was run, but without this metric
     for _, key, shown in columns:
         numbers = row.numbers(key)
@@ -159,6 +163,65 @@ def _percent(value: float | None, absent: str = "", deviation: float | None = No
     if value is None:
         return absent
     return f"{value:z.1f}" if deviation is None else f"{value:z.1f} ± {deviation:.1f}"
+
+
+def sentences(summary: TableSummary) -> list[str]:
+    """Say how far our runs agree with the paper; nothing if the paper orders no rows, one line if all have one seed."""
+    result = summary.agreement
+    if not result.orderings:
+        return []
+    if result.without.get(ONE_SEED) == len(result.orderings):
+        return [f"{ONE_SEED_ONLY}."]
+
+    tau = "undefined" if result.tau is None else f"{result.tau:+z.2f}"
+    without = "".join(f"; {number} more {verdict}" for verdict, number in result.without.items())
+    lines = [
+        f"Order of {result.rows} rows against the paper: Kendall's tau {tau}. Of its {len(result.orderings)} "
+        f"orderings of two rows, all tested at once (Holm), our runs support {result.supported}, contradict "
+        f"{result.contradicted} and leave {result.undecided} undecided{without}, by {certainty(summary)}."
+    ]
+
+    labels = summary.labels
+    for verdict in ("contradicted", "undecided", *WITHOUT):
+        texts = []
+        for pair in result.orderings:
+            if pair.verdict == verdict:
+                texts.append(f"{labels[pair.first]} > {labels[pair.second]} ({interval_text(pair)})")
+        if texts:
+            lines.append(f"{verdict}: {'; '.join(texts)}")
+    return lines
+
+
+def certainty(summary: TableSummary) -> str:
+    """Say what the intervals cover, what a single seed does not tell, and whether rows have different seeds.
+
+    Different seeds may have been added after a look at the results.
+    """
+    rows = [row for row in summary.rows if row.seeds]
+    once = [row.label for row in rows if len(row.seeds) == 1]
+    videos = "test videos"
+    if draws := summary.draws:
+        videos += f" ({plural(draws.count, draws.kind)}, each one draw)"
+    if once and len(once) == len(rows):
+        return f"95 % intervals over {videos}. {ONE_SEED_ONLY}"
+
+    unequal = ""
+    counts = [len(seeds) for seeds in {tuple(row.seeds) for row in rows}]
+    if len(counts) > 1:
+        number = " to ".join(map(str, sorted({min(counts), max(counts)})))
+        unequal = f"; rows have different seeds ({number} each), so not all were fixed before looking"
+    if not once:
+        return f"95 % intervals over {videos} and seeds{unequal}"
+    advice = f"Rows of one seed ({', '.join(once)}) are compared as models, not as methods: add --seeds 0,1,2"
+    return f"95 % intervals over {videos}, and over seeds in rows of several{unequal}. {advice}"
+
+
+def interval_text(pair: Pair) -> str:
+    """Return a difference in points with its interval, such as ``+1.2 [-0.3, +2.7]``."""
+    if pair.difference is None:
+        return "not comparable: needs top-1 predictions of both for the same test videos"
+    low, high = (math.inf if end is None else end for end in (pair.low, pair.high))
+    return f"{Interval(pair.difference, low, high)}{on_skills(pair.skills)}"
 
 
 def pairs_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:
@@ -188,11 +251,12 @@ def measured_groups(rows: Sequence[RowSummary]) -> list[GroupAccuracies]:
 
 def reach_text(row: RowSummary) -> str:
     """Return the temporal reach of a row's scheme in words, if its results record it."""
-    if row.reach is None:
+    first = row.first
+    if first is None or first.reach is None:
         return ""
-    if row.sees_order:
-        return str(row.reach)
-    return f"{row.reach} (blind to reversal)" if row.sees_near else f"{row.reach} (blind)"
+    if first.sees_order:
+        return str(first.reach)
+    return f"{first.reach} (blind to reversal)" if first.sees_near else f"{first.reach} (blind)"
 
 
 def groups_table(groups: GroupAccuracies) -> tuple[str, list[str], list[list[str]]]:

@@ -13,7 +13,7 @@ from lit_video.runs.result import Override, RunResult
 from lit_video.settings.differences import LONGER, Difference, DifferenceKind
 from lit_video.settings.effects import data_keys
 from lit_video.settings.flat import CALLBACKS, OWN, flatten
-from lit_video.tables.table import Row, Table
+from lit_video.tables.table import Table
 
 SEED_KEY = "seed_everything"  # setting in which runs of one row may differ
 OPTIMIZATION = "model.init_args.optimization"  # settings that models of all classes have
@@ -64,8 +64,12 @@ def measured_rows(
         )
         firsts.setdefault(row, run)
         measured[row].append(replace(run, overridden=_changed(table, run)))
-    if not overridden:
-        _refuse_overridden(measured)
+
+    for row, of_row in measured.items() if not overridden else ():
+        for run in of_row:
+            for key, setting in run.overridden.items():
+                what = f"{key} is {short_value(setting.used)}, row {row} sets {short_value(setting.wanted)}"
+                raise UserError(f"{run.folder}: {what}; add --overridden to show such rows, labelled")
     return measured
 
 
@@ -78,15 +82,6 @@ def _changed(table: Table, run: FinishedRun) -> dict[str, Override]:
     for key, (row_value, used) in table.changed(table.row(run.result.row), flatten(run.identity.settings)).items():
         changed[key] = Override(row_value, used)
     return dict(sorted(changed.items(), key=lambda setting: (not setting[0].startswith(LONGER), setting[0])))
-
-
-def _refuse_overridden(measured: RunsByRow) -> None:
-    """Refuse a run whose settings are not its row's; name the first difference."""
-    for row, runs in measured.items():
-        for run in runs:
-            for key, setting in run.overridden.items():
-                what = f"{key} is {short_value(setting.used)}, row {row} sets {short_value(setting.wanted)}"
-                raise UserError(f"{run.folder}: {what}; add --overridden to show such rows, labelled")
 
 
 def refuse_apart(table: Table, runs: Path, row: str, *, now: Identity, where: str) -> None:
@@ -131,13 +126,35 @@ def _refuse_apart(table: Table, run: _Asked, beside: Iterable[FinishedRun], *, t
 
 
 def _apart(table: Table, other: FinishedRun, run: _Asked) -> list[Difference]:
-    """Return the differences that keep two runs of a table from being compared."""
+    """Return the differences that keep two runs of a table from being compared.
+
+    Two seeds of a row are compared by results that do not depend on the seed; two rows by the settings whose difference
+    does not follow from the rows themselves. Their weights are compared by name, because each machine trains its own
+    image model.
+    """
     first = table.row(other.result.row)
     second = table.row(run.row)
     if first is second:
-        of_settings = _compared_settings(other.identity, run.identity)
-        return of_settings + (_measured_apart(other.result, run.result) if run.result else [])
-    return _rows_apart(first, second, other.identity.without_weights(), now=run.identity.without_weights())
+        apart = _compared_settings(other.identity, run.identity)
+        for name in ("params", "views", "test_videos", "global_batch", "steps") if run.result else ():
+            values = (getattr(other.result, name), getattr(run.result, name))
+            if values[0] != values[1]:
+                apart.append(Difference(name, *values, "training"))
+        return apart
+
+    was = other.identity.without_weights()
+    now = run.identity.without_weights()
+    shared = {"data", CALLBACKS, OWN} | was.flat.keys() & now.flat.keys()
+    other_class = was.flat.get(MODEL_CLASS) != now.flat.get(MODEL_CLASS)
+    apart = []
+    for difference in _compared_settings(was, now):
+        key = difference.key
+        # classes of models have different defaults
+        is_default = other_class and key.startswith("model.init_args") and not key.startswith(OPTIMIZATION)
+        settings = SPLIT_SETTINGS.get(key, (key,))
+        if key in shared and not is_default and not any(first.differs(second, setting) for setting in settings):
+            apart.append(difference)
+    return apart
 
 
 def _compared_settings(was: Identity, now: Identity) -> list[Difference]:
@@ -147,36 +164,3 @@ def _compared_settings(was: Identity, now: Identity) -> list[Difference]:
         for difference in differences(was, now)
         if difference.kind in COMPARED_KINDS and difference.key != SEED_KEY
     ]
-
-
-def _rows_apart(first: Row, second: Row, was: Identity, *, now: Identity) -> list[Difference]:
-    """Return the differences of two rows' runs that do not follow from the rows themselves.
-
-    The identities do not hold weights, which are compared by name, because each machine trains its own image model.
-    """
-    shared = {"data", CALLBACKS, OWN} | was.flat.keys() & now.flat.keys()
-    other_class = was.flat.get(MODEL_CLASS) != now.flat.get(MODEL_CLASS)
-
-    apart = []
-    for difference in _compared_settings(was, now):
-        key = difference.key
-        # classes of models have different defaults
-        is_default = other_class and key.startswith("model.init_args") and not key.startswith(OPTIMIZATION)
-        if key not in shared or is_default:
-            continue
-
-        settings = SPLIT_SETTINGS.get(key, (key,))
-        if not any(first.differs(second, setting) for setting in settings):
-            apart.append(difference)
-    return apart
-
-
-def _measured_apart(other: RunResult, run: RunResult) -> list[Difference]:
-    """Return the results in which two seeds of a row differ although they do not depend on the seed."""
-    apart = []
-    for name in ("params", "views", "test_videos", "global_batch", "steps"):
-        was = getattr(other, name)
-        now = getattr(run, name)
-        if was != now:
-            apart.append(Difference(name, was, now, "training"))
-    return apart

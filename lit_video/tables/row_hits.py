@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import DIRECTION, Draws, Predictions, read_predictions
 from lit_video.tables.statistics import Hits, Interval, Spread, paired_difference, pooled_spread
-from lit_video.tables.table import Table
+from lit_video.tables.table import METRIC, Table
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,7 @@ class RowHits:
     hits: Mapping[str, Hits] = field(default_factory=dict)
     draws: Draws | None = None  # left out if each video is a draw of its own
     skill: NDArray[np.str_] | None = None  # name of each video's skill, (videos,); left out without directions
-
-    @property
-    def skills(self) -> frozenset[str]:
-        """Skills of the test."""
-        return frozenset() if self.skill is None else frozenset(map(str, self.skill))
+    metric: str = METRIC  # metric that counts the hits
 
     @cached_property
     def pooled(self) -> Spread | None:
@@ -35,16 +31,10 @@ class RowHits:
         """Return the hits on the videos of some skills: of all rows, because these pool their spread over seeds."""
         if self.skill is None:
             raise ValueError("the classes of these videos have no opposites, so no skills")
-        if skills not in self._of_skills:
-            kept = np.flatnonzero(np.isin(self.skill, list(skills)))
-            hits = {row: [seed[kept] for seed in of_seeds] for row, of_seeds in self.hits.items()}
-            draws = self.draws.of(kept) if self.draws else None
-            self._of_skills[skills] = RowHits(hits, draws, self.skill[kept])
-        return self._of_skills[skills]
-
-    @cached_property
-    def _of_skills(self) -> dict[frozenset[str], "RowHits"]:
-        return {}
+        kept = np.flatnonzero(np.isin(self.skill, list(skills)))
+        hits = {row: [seed[kept] for seed in of_seeds] for row, of_seeds in self.hits.items()}
+        draws = self.draws.of(kept) if self.draws else None
+        return RowHits(hits, draws, self.skill[kept], self.metric)
 
     def difference(self, first: str, second: str) -> Interval | None:
         """Return the paired difference of two rows; ``None`` if the hits of one are unknown."""
@@ -77,30 +67,25 @@ def row_predictions(table: Table, runs: Mapping[str, Sequence[FinishedRun]]) -> 
     return by_row
 
 
-def compared_metric(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> str:
-    """Return the metric by which rows are compared: the direction if every run has it, else ``metric``.
+def row_hits_of(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> RowHits:
+    """Return whether each video is right, by row and seed: in its direction if every run has it, else by ``metric``.
 
     Top-1 over classes that are a skill and a direction would mix two abilities: to recognise the skill, a model need
-    not know the order of the frames.
+    not know the order of the frames. There are no hits for metrics that do not count right videos of the whole test:
+    others than top-1 and direction.
     """
-    runs = [run for seeds in by_row.values() for run in seeds]
-    return DIRECTION if runs and all(run.has_directions for run in runs) else metric
-
-
-def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> RowHits:
-    """Return whether each video is right, by row and seed.
-
-    The result is empty for metrics that do not count right videos of the whole test: others than top-1 and direction.
-    """
-    if metric != DIRECTION and not (metric.startswith("test/") and metric.endswith("_top1")):
-        return RowHits()
-
     every = [predictions for of_seeds in by_row.values() for predictions in of_seeds]
+    if every and all(predictions.has_directions for predictions in every):
+        metric = DIRECTION
+    if metric != DIRECTION and not (metric.startswith("test/") and metric.endswith("_top1")):
+        return RowHits(metric=metric)
+
     skills = [task.skill for predictions in every for task in predictions.tasks.values() if metric == DIRECTION]
     return RowHits(
         hits={name: [predictions.hits(metric) for predictions in of_seeds] for name, of_seeds in by_row.items()},
         draws=next((predictions.draws for predictions in every if predictions.draws), None),
         skill=next(iter(skills), None),
+        metric=metric,
     )
 
 

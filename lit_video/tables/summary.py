@@ -1,29 +1,110 @@
-"""Read a table's runs and put their numbers beside the paper's."""
+"""Read a table's runs, and put their numbers and the order of its rows beside the paper's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
 from msgspec import structs
 
 from lit_video.runs.finished import FinishedRun, remarks
 from lit_video.runs.predictions import Predictions
+from lit_video.runs.result import RunResult
 from lit_video.settings.effects import picked
-from lit_video.tables.agreement import agreement_of, row_pairs
+from lit_video.tables.agreement import Agreement, Pair, agreement_of, row_pairs
 from lit_video.tables.comparing import Comparison, TrainedRow, compare_rows, of_both_halves
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.results import measured_rows
-from lit_video.tables.row_hits import RowHits, comparable, compared_metric, row_predictions
-from lit_video.tables.statistics import Hits
+from lit_video.tables.row_hits import RowHits, row_hits_of, row_predictions
 from lit_video.tables.table import Row, Table
-from lit_video.tables.table_summary import DrawCount, Numbers, RowSummary, TableSummary
 from lit_video.tables.terms import terms
 
 HALF = "half"  # file of the scale with half of the steps, in experiments/scale
 OTHER = "_other"  # ending of the file that tests a scale's training persons, by models of its test persons
+# parts of a row's first result that are written beside its numbers
+OF_RESULT: tuple[str, ...] = ("params", "gmacs", "views", "reach", "sees_order", "sees_near", "blind_ceiling")
+OF_RESULT += ("sum_ceilings", "two_frames_ceilings", "test_videos")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers of a row in one metric, in percent."""
+
+    paper: float | None = None
+    ours: float | None = None  # mean over seeds
+    std: float | None = None  # deviation over seeds, of two or more
+    lowest: float | None = None  # lowest of the seeds
+
+    @property
+    def difference(self) -> float | None:
+        """Our number less the paper's."""
+        if self.ours is None or self.paper is None:
+            return None
+        return self.ours - self.paper
+
+
+@dataclass(frozen=True)
+class RowSummary:
+    """A row with its numbers."""
+
+    name: str
+    label: str  # with remarks on its runs
+    first: RunResult | None  # result of its first seed, which tells costs and limits; left out if the row was not run
+    seconds: float | None  # time of training, mean over seeds
+    seeds: Sequence[int]  # empty for a row that was not run
+    commits: Sequence[str]
+    metrics: Mapping[str, Numbers]
+
+    def numbers(self, metric: str) -> Numbers:
+        """Return the numbers of a metric; empty ones if the row lacks it."""
+        return self.metrics.get(metric, Numbers())
+
+    def plain(self) -> dict[str, Any]:
+        """Return the row as plain data, with the parts ``OF_RESULT`` of its first result."""
+        of_row = asdict(self)
+        first = of_row.pop("first")
+        of_first = {name: getattr(first, name, None) for name in OF_RESULT}
+        return {"name": self.name, "label": self.label} | of_first | of_row
+
+
+@dataclass(frozen=True)
+class DrawCount:
+    """Number of independent draws of the test."""
+
+    kind: str  # noun for a draw
+    count: int
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """A table with the paper's numbers and those of our runs."""
+
+    table: str
+    scale: str
+    title: str
+    source: str
+    on_papers_data: bool  # whether our numbers can be compared with the paper's, not only the order of the rows
+    metric: str  # the paper's
+    compared: str  # metric by which our rows are compared
+    terms: Sequence[str]  # optimizer, rate, length and start of the trainings
+    rows: Sequence[RowSummary]
+    reported: Sequence[RowSummary]  # methods that are not implemented here
+    draws: DrawCount | None  # left out if they are unknown, or if each test video is a draw of its own
+    agreement: Agreement
+    pairs: Sequence[Pair]  # only pairs whose difference is known
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Label of each row by its name."""
+        return {row.name: row.label for row in self.rows}
+
+    def plain(self) -> dict[str, Any]:
+        """Return the summary as plain data, for JSON."""
+        rows = [row.plain() for row in self.rows]
+        return asdict(self) | {"rows": rows, "reported": [row.plain() for row in self.reported]}
 
 
 @dataclass(frozen=True)
@@ -33,20 +114,10 @@ class TableRuns:
     table: Table  # at the runs' scale
     by_row: Mapping[str, Sequence[FinishedRun]]  # see results.measured_rows
     predictions: Mapping[str, Sequence[Predictions]]  # see row_hits.row_predictions
-    row_hits: RowHits  # by the metric ``compared``, see row_hits.comparable
+    row_hits: RowHits
     halves: Mapping[str, Sequence[FinishedRun]]  # runs of half of the steps, by row
     # the other half of the persons; left out if it was not run
     other: "TableRuns | None" = field(default=None, kw_only=True)
-
-    @property
-    def compared(self) -> str:
-        """Metric by which rows are compared, see row_hits.compared_metric."""
-        return compared_metric(self.predictions, self.table.metric)
-
-    @property
-    def hits(self) -> Mapping[str, Hits]:
-        """Hits by row and seed."""
-        return self.row_hits.hits
 
     @cached_property
     def rows(self) -> Mapping[str, TrainedRow]:
@@ -69,7 +140,7 @@ class TableRuns:
         rows = [row_summary(row, self._of_all_persons(row.name)) for row in table.rows]
         measured = {}
         for row in rows:
-            value = row.numbers(self.compared).ours
+            value = row.numbers(self.row_hits.metric).ours
             if value is not None:
                 measured[row.name] = value
 
@@ -82,7 +153,7 @@ class TableRuns:
             source=table.source,
             on_papers_data=table.on_papers_data,
             metric=table.metric,
-            compared=self.compared,
+            compared=self.row_hits.metric,
             terms=terms({row.name: row.label for row in table.rows}, self.by_row),
             rows=rows,
             reported=[row_summary(row, []) for row in table.reported],
@@ -118,26 +189,23 @@ def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None, *, o
     """
     by_row = measured_rows(table, runs, seeds, overridden=overridden)
     predictions = row_predictions(table, by_row)
-    hits = comparable(predictions, compared_metric(predictions, table.metric))
-    halves = _halves(table, runs, seeds)
-    other = _other_half(table, runs, seeds, overridden=overridden)
-    return TableRuns(table, by_row, predictions, hits, halves, other=other)
 
+    # runs of half of the steps lie beside a table's runs as those of another scale
+    half = HALF if table.scale == read_table([table.path]).scale else f"{table.scale}+{HALF}"
+    halves = measured_rows(replace(table, scale=half, settings={}), runs, seeds, overridden=True)
 
-def _other_half(table: Table, runs: Path, seeds: Sequence[int] | None, *, overridden: bool) -> TableRuns | None:
-    """Return the runs that test the training persons of a scale; ``None`` if it names none, or none was run."""
-    names = f"{table.scale}+{table.scale}{OTHER}"
-    if not (table.path.parent / "scale" / f"{table.scale}{OTHER}.yaml").is_file():
-        return None
-    other = read_runs(table_at(table.path, names), runs, seeds, overridden=overridden)
-    return other if other.finished else None
-
-
-def _halves(table: Table, runs: Path, seeds: Sequence[int] | None) -> Mapping[str, Sequence[FinishedRun]]:
-    """Return the runs of half of the steps, which lie beside a table's runs as those of another scale."""
-    own = read_table([table.path]).scale
-    half = replace(table, scale=HALF if table.scale == own else f"{table.scale}+{HALF}", settings={})
-    return measured_rows(half, runs, seeds, overridden=True)
+    other = None
+    if (table.path.parent / "scale" / f"{table.scale}{OTHER}.yaml").is_file():
+        at_other = table_at(table.path, f"{table.scale}+{table.scale}{OTHER}")
+        other = read_runs(at_other, runs, seeds, overridden=overridden)
+    return TableRuns(
+        table,
+        by_row,
+        predictions,
+        row_hits=row_hits_of(predictions, table.metric),
+        halves=halves,
+        other=other if other and other.finished else None,
+    )
 
 
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, *, overridden: bool = False) -> TableSummary:
@@ -169,20 +237,10 @@ def row_summary(row: Row, of_seeds: Sequence[FinishedRun]) -> RowSummary:
         )
 
     texts = dict.fromkeys(chain.from_iterable(map(remarks, of_seeds)))
-    first = of_seeds[0].result if of_seeds else None
     return RowSummary(
         name=row.name,
         label=" ".join([row.label, *(f"({text})" for text in texts)]),
-        params=first.params if first else None,
-        gmacs=first.gmacs if first else None,
-        views=first.views if first else None,
-        reach=first.reach if first else None,
-        sees_order=first.sees_order if first else None,
-        sees_near=first.sees_near if first else None,
-        blind_ceiling=first.blind_ceiling if first else None,
-        sum_ceilings=first.sum_ceilings if first else None,
-        two_frames_ceilings=first.two_frames_ceilings if first else None,
-        test_videos=first.test_videos if first else None,
+        first=of_seeds[0].result if of_seeds else None,
         seconds=mean(run.result.seconds for run in of_seeds) if of_seeds else None,
         seeds=[run.result.seed for run in of_seeds],
         commits=sorted({run.identity.commit for run in of_seeds}),

@@ -83,6 +83,13 @@ class ClassLoss:
         """Number of videos lost."""
         return self.videos * (self.forward - self.changed) / 100
 
+    @property
+    def text(self) -> str:
+        """The class with its accuracies, and what it is taken for, in words."""
+        taken = f", taken for {self.taken_for}" if self.taken_for else ""
+        percent = f"from {self.forward:.0f} to {self.changed:.0f} % of {plural(self.videos, 'video')}"
+        return f"{self.name} ({percent}{taken})"
+
 
 @dataclass(frozen=True)
 class OrderTest:
@@ -159,7 +166,7 @@ class TimeUse:
         lines += [line, *of_head]
         decisive = self.decisive
         if decisive:
-            lost = [_class_in_words(loss) for loss in decisive.classes[:CLASSES_NAMED] if loss.lost > 0]
+            lost = [loss.text for loss in decisive.classes[:CLASSES_NAMED] if loss.lost > 0]
             lines.append(f"Most lost with {FRAME_ORDERS[decisive.order]}: {'; '.join(lost)}")
         return lines
 
@@ -247,7 +254,8 @@ def time_use(
         noun = first.draws.kind
 
     hits = [predictions.hits() for predictions in straight]
-    better, _ = _difference(hits, [_always_the_most_frequent(first)], groups)
+    always_the_most_frequent = [task.target == task.videos.argmax() for task in first.tasks.values()]
+    better, _ = _difference(hits, [np.all(always_the_most_frequent, axis=0)], groups)
     orders = {}
     for order, seeds in tests.items():
         changed_tests = [predictions.of(videos) for predictions in seeds]
@@ -257,6 +265,16 @@ def time_use(
         classes = _class_losses(straight, changed_tests)
         orders[order] = OrderTest(order, _accuracy(changed_hits), loss, on_others, classes)
 
+    of_head = None
+    if head:
+        heads = [predictions.of(videos) for predictions in head]
+        _refuse_other_labels(first, heads, ONE_FRAME)
+        head_hits = [predictions.hits() for predictions in heads]
+        lead, on_others = _difference(hits, head_hits, groups)
+        of_no_video = [np.zeros(len(videos), bool)]
+        reached = cautious_difference(head_hits, of_no_video, groups=groups if on_others is None else None)
+        of_head = HeadTest(reached, lead, on_others)
+
     return TimeUse(
         accuracy=_accuracy(hits),
         is_better=better.low > 0,
@@ -264,20 +282,8 @@ def time_use(
         draws=plural(count, noun),
         these=these(count, noun),
         orders=orders,
-        head=_head_test(hits, [predictions.of(videos) for predictions in head], first, groups) if head else None,
+        head=of_head,
     )
-
-
-def _head_test(
-    model: Hits, heads: Sequence[Predictions], first: Predictions, groups: NDArray[np.integer] | None
-) -> HeadTest:
-    """Compare the hits of a model, by seed, with a head on single frames of each seed's model."""
-    _refuse_other_labels(first, heads, ONE_FRAME)
-    hits = [predictions.hits() for predictions in heads]
-    lead, on_others = _difference(model, hits, groups)
-    of_no_video = [np.zeros(len(first.video), bool)]
-    accuracy = cautious_difference(hits, of_no_video, groups=groups if on_others is None else None)
-    return HeadTest(accuracy, lead, on_others)
 
 
 def read_time_use(runs: Sequence[FinishedRun]) -> TimeUse | None:
@@ -337,14 +343,6 @@ def _refuse_other_labels(first: Predictions, others: Sequence[Predictions], orde
                 raise UserError(f"{file_of_further(order)}: other labels than the test's; test again")
 
 
-def _always_the_most_frequent(test: Predictions) -> NDArray[np.bool_]:
-    """Return which videos are right if the most frequent class of every task is the answer for all videos."""
-    right = np.ones(len(test.video), bool)
-    for task in test.tasks.values():
-        right &= task.target == task.videos.argmax()
-    return right
-
-
 def _class_losses(forward: Sequence[Predictions], changed: Sequence[Predictions]) -> list[ClassLoss]:
     """Return the losses of all tested classes, the largest number of lost videos first."""
     losses = []
@@ -359,8 +357,3 @@ def _class_losses(forward: Sequence[Predictions], changed: Sequence[Predictions]
             videos = int(straight.videos[number])
             losses.append(ClassLoss(name, videos, float(before[number]), float(after[number]), other))
     return sorted(losses, key=lambda loss: -loss.lost)
-
-
-def _class_in_words(loss: ClassLoss) -> str:
-    taken = f", taken for {loss.taken_for}" if loss.taken_for else ""
-    return f"{loss.name} (from {loss.forward:.0f} to {loss.changed:.0f} % of {plural(loss.videos, 'video')}{taken})"

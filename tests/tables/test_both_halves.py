@@ -54,7 +54,7 @@ def test_numbers_and_differences_are_of_all_persons_once_both_halves_were_run(tm
     for runs, persons, top1, difference in ((one, 4, 70.0, 20.0), (both, 8, 65.0, 15.0)):
         assert runs.data.draws.count == persons
         row = next(row for row in runs.data.rows if row.name == "tw1")
-        assert row.metrics["test/video_top1"].ours == pytest.approx(top1) and row.test_videos == VIDEOS * persons
+        assert row.metrics["test/video_top1"].ours == pytest.approx(top1) and row.first.test_videos == VIDEOS * persons
         assert runs.compare("tw1", "tw2").difference.value == pytest.approx(difference)
     assert both.compare("tw1", "tw2").difference.error < one.compare("tw1", "tw2").difference.error
 

@@ -146,7 +146,7 @@ def test_unfinished_rows_are_those_of_the_curves():
             if not all(seeds.values()):
                 continue
 
-            judged = judge(claim, read_runs(table_at(claim.table.path, scale), RESULTS), scale)
+            judged = judge(claim, read_runs(table_at(claim.table.path, scale), RESULTS))
             if not judged.tested and judged.judgement != "unfinished":
                 continue
             least = {row: min(map(last_share, folders)) for row, folders in seeds.items()}

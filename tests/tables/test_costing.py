@@ -10,7 +10,7 @@ from lit_video.errors import UserError
 from lit_video.network.cost import Published
 from lit_video.reports.verdicts import judge_claims, of_costs
 from lit_video.tables.claims import read_claims
-from lit_video.tables.costing import COUNT_FIRST
+from lit_video.tables.judging import COUNT_FIRST
 from lit_video.tables.reading import read_table
 from tests.fake_runs import EXPERIMENTS
 

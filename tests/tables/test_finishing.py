@@ -37,15 +37,15 @@ ALL = predictions(drift=100, zoom=100)
 def test_a_skill_at_chance_has_not_begun_whatever_was_memorised():
     """Give half of zoom's directions, as a row that sees no order, and all training films."""
     end = finish(ALL, predictions(drift=90, zoom=0), OPPOSITES)
-    assert end.not_begun == ["zoom"] and not end.unfinished and not end.is_finished
-    assert [skill.direction.value for skill in end.skills] == [95, 50]
+    assert end.not_begun == ["zoom"] and not end.unfinished
+    assert {skill: direction.value for skill, direction in end.direction.items()} == {"drift": 95, "zoom": 50}
 
 
 def test_training_films_that_are_right_finish_a_skill():
     end = finish(ALL, predictions(drift=60, zoom=60), OPPOSITES)
-    assert end.is_finished and end.gain is None
+    assert not end.not_begun and not end.unfinished and end.gain is None
     trained = predictions(drift=100, zoom=70)
-    assert [skill.trained for skill in finish(trained, ALL, OPPOSITES).skills] == [100, 85]
+    assert finish(trained, ALL, OPPOSITES).trained == {"drift": 100, "zoom": 85}
     assert finish(trained, ALL, OPPOSITES).unfinished == ["zoom"]
 
 
@@ -57,7 +57,7 @@ def test_a_row_whose_second_half_adds_little_has_finished(half, finished):
     full = predictions(drift=60, zoom=60)
     end = finish(trained, full, OPPOSITES, half=predictions(drift=half, zoom=half))
     assert end.gain.value == pytest.approx((60 - half) / 2)
-    assert end.is_finished is finished
+    assert not end.not_begun and (not end.unfinished) is finished
 
 
 def test_a_small_gain_that_few_films_leave_uncertain_has_not_finished():
@@ -75,7 +75,8 @@ def test_the_gain_is_that_of_skills_that_have_begun():
 
 def test_a_skill_that_the_row_cannot_see_is_not_asked():
     seen = {"drift": OPPOSITES["drift"]}
-    assert finish(ALL, predictions(drift=100, zoom=0), seen).is_finished
+    end = finish(ALL, predictions(drift=100, zoom=0), seen)
+    assert not end.not_begun and not end.unfinished
 
 
 def test_predictions_without_directions_are_refused():

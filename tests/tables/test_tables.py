@@ -11,13 +11,11 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.runs.predictions import save_logits
-from lit_video.tables.agreement import certainty
 from lit_video.tables.reading import read_table, table_at
-from lit_video.tables.rendering import render
+from lit_video.tables.rendering import certainty, render
 from lit_video.tables.row_hits import RowHits
-from lit_video.tables.summary import TableRuns, summary
+from lit_video.tables.summary import DrawCount, TableRuns, summary
 from lit_video.tables.table import Row, Table
-from lit_video.tables.table_summary import DrawCount
 from tests import fake_runs
 from tests.command_line import parse_request
 from tests.fake_runs import change_result

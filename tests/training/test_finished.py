@@ -4,6 +4,7 @@ import pytest
 from msgspec import structs
 
 from lit_video.experiment.finished import FinishedRuns
+from lit_video.experiment.spec import Spec
 from lit_video.runs.folder import RUN, read_record, update_record
 from lit_video.training import run as run_module
 from lit_video.training.run import is_done
@@ -71,3 +72,15 @@ def test_whatever_changes_is_compared_in_full(table_beside, request_of, built):
     assert known.knows(request_of()), "the paper's numbers decide no setting"
     table_beside.write_text(table_beside.read_text().replace("model.window: 1", "model.window: 2"))
     assert not known.knows(request_of())
+
+
+def test_settings_that_another_runs_parser_reads_are_those_of_the_run(table_beside, request_of):
+    first = Spec(request_of())
+    first.build("meta")
+    run = request_of("--trainer.max_epochs=4")
+    beside = Spec(run, beside=first)
+    beside.build("meta")
+    alone = Spec(run)
+    alone.build("meta")
+    assert beside.settings == alone.settings != first.settings
+    assert first.settings["trainer"]["max_epochs"] != 4

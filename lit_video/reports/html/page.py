@@ -12,9 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import Section
 from lit_video.reports.verdicts import Verdict, by_paper, number_of, opening, verdict_counts
-from lit_video.tables.agreement import certainty, sentences
 from lit_video.tables.claims import Claim
-from lit_video.tables.rendering import main_table
+from lit_video.tables.rendering import certainty, main_table, sentences
 from lit_video.utils.colours import DARK, LIGHT
 from lit_video.utils.parallel import with_progress
 
@@ -44,7 +43,8 @@ def render_page(
     runs = list(chain.from_iterable(section.finished for section in sections))
     by_name = by_paper(sections, claims)
     pictures = _pictures(sections)
-    own_model = _own_model(pictures)
+    # the page is that of a single model of the user's own videos
+    own_model = len(pictures) == 1 and all(content["advice"] for content in pictures.values())
     printed = [row for section in sections for row in (*section.table.rows, *section.table.reported) if row.paper]
 
     return jinja.get_template("page.html").render(
@@ -71,11 +71,6 @@ def _pictures(sections: Sequence[Section]) -> Pictures:
     """Draw what every section shows beside its table; this takes nearly all of a report's time."""
     drawn = with_progress(map(_drawn, sections), len(sections), "tables drawn")
     return {_key(section): content for section, content in zip(sections, drawn, strict=True)}
-
-
-def _own_model(pictures: Pictures) -> bool:
-    """Return whether the page is that of a single model of the user's own videos."""
-    return len(pictures) == 1 and all(content["advice"] for content in pictures.values())
 
 
 def _key(section: Section) -> tuple[str, str]:

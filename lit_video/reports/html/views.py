@@ -70,10 +70,10 @@ def verdict(result: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
     lines = []
     papers = dict(zip(result.claim.pairs, result.claim.paper(), strict=False))
     for pair in result.judged.pairs:
-        first, second = pair.compared.rows
+        first, second = pair.rows
         paper = papers.get((first, second))
         difference = pair.difference
-        name = f"{_label(result, first)} vs {_label(result, second)}{on_skills(pair.compared.skills)}"
+        name = f"{_label(result, first)} vs {_label(result, second)}{on_skills(pair.skills)}"
         line: dict[str, Any] = {"name": name, "paper": None, "found": difference, "low": None}
         if paper:
             line |= {"paper": paper[0] - paper[1], "paper_at": place(paper[0] - paper[1])}
@@ -198,10 +198,14 @@ def curves(section: Section) -> list[dict[str, str]]:
     names = list(section.labels.values())
     panels = []
     for split, quantity in product(SPLIT_NOUNS, QUANTITIES):
+        key = f"{split}/{quantity}"
         lines = {}
         for row, name in section.labels.items():
-            of_seeds = [_points(f"{split}/{quantity}", curve) for curve in section.curves[row]]
-            recorded = [points for points in of_seeds if points]
+            recorded = []
+            for curve in section.curves[row]:
+                points = [(point["step"], point[key]) for point in curve if key in point]
+                if points:
+                    recorded.append(points)
             if recorded:
                 thin = recorded if len(recorded) > 1 and split == "val" else []
                 lines[name] = (average(recorded), thin)
@@ -211,10 +215,6 @@ def curves(section: Section) -> list[dict[str, str]]:
             description = f"{label} over optimizer steps, {section.table.title}: {', '.join(lines)}"
             panels.append(drawn(curves_figure(label, lines, names), description))
     return panels
-
-
-def _points(key: str, curve: Sequence[Any]) -> Points:
-    return [(point["step"], point[key]) for point in curve if key in point]
 
 
 def average(curves: Sequence[Points]) -> Points:
