@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.printed_commands import BLOCK, of_file, of_page, of_text, refusal
 
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted(ROOT.glob("docs/*.md")))]
 TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
+TOP = ("README.md", "CONTRIBUTING.md", "REPRODUCE.md", "Makefile")
 FOLDERS = {
     "lit_video": "py yaml",
     "benchmarks": "py yaml",
@@ -20,30 +22,47 @@ FOLDERS = {
     "experiments": "yaml",
     "notebooks": "ipynb",
 }
-FILES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "REPRODUCE.md", "Makefile")]
-for folder, endings in FOLDERS.items():
-    for ending in endings.split():
-        FILES += sorted((ROOT / folder).rglob(f"*.{ending}"))
 MEASURED = "docs/performance.md"  # has commands of earlier commits
-PRINTED = {str(file.relative_to(ROOT)): of_file(file) for file in FILES}
-PLACES = [place for place, found in PRINTED.items() if found and place != MEASURED]
+
+
+@cache
+def printed_by(place):
+    """Return the commands that a file prints, read once."""
+    return of_file(ROOT / place)
+
+
+def places(folder):
+    """Return the paths of the files that may print commands: in a folder, or with "" beside the folders."""
+    if not folder:
+        return TOP
+    files = [file for ending in FOLDERS[folder].split() for file in (ROOT / folder).rglob(f"*.{ending}")]
+    return sorted(file.relative_to(ROOT).as_posix() for file in files)
+
+
 COMMANDS = sorted(
-    {each.words for page in PAGES if page != MEASURED for each in PRINTED[page] if each.program == "lit_video"}
+    {each.words for page in PAGES if page != MEASURED for each in printed_by(page) if each.program == "lit_video"}
 )
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_every_printed_command_parses(place):
-    refused = {each.words: refusal(each) for each in PRINTED[place]}
-    assert {words: reason for words, reason in refused.items() if reason} == {}
+@pytest.mark.parametrize("folder", ["", *FOLDERS])
+def test_every_printed_command_parses(folder):
+    refused = {
+        (place, each.words): reason
+        for place in places(folder)
+        if place != MEASURED
+        for each in printed_by(place)
+        if (reason := refusal(each))
+    }
+    assert refused == {}
 
 
 def test_commands_are_found_wherever_they_are_printed():
-    assert {each.program for found in PRINTED.values() for each in found} == {"lit_video", "python", "pytest", "make"}
+    some = [*PAGES, "Makefile", "benchmarks/model.py", "lit_video/weights/hub.py"]
+    assert {each.program for place in some for each in printed_by(place)} == {"lit_video", "python", "pytest", "make"}
     for place in ("README.md", "Makefile", "benchmarks/model.py", "docs/adding.md", "lit_video/weights/hub.py"):
-        assert PRINTED[place], place
-    tables = [place for place in PRINTED if re.fullmatch(r"experiments/[a-z_0-9]+\.yaml", place)]
-    assert tables and all(PRINTED[place] for place in tables)
+        assert printed_by(place), place
+    tables = [place for place in places("experiments") if re.fullmatch(r"experiments/[a-z_0-9]+\.yaml", place)]
+    assert tables and all(printed_by(place) for place in tables)
 
 
 PLANTED = {
