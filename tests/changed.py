@@ -19,7 +19,7 @@ import lit_video
 from tests.around import ROOT
 from tests.imports import modules_of, name_of, names_imported
 
-SECONDS = 40  # for tests; the rest of the minute is for imports
+SECONDS = 30  # for tests; the rest of the minute is for imports
 MOST_FILES = 40  # files of tests; to collect them all takes seconds too
 
 

@@ -13,6 +13,7 @@ from filelock import FileLock
 from lit_video.__main__ import main
 from lit_video.datamodules.stills import Stills
 from lit_video.launching.queue import FOREIGN
+from lit_video.training import stills  # here, because a test that forgets its own imports would leave a second module
 from lit_video.utils.messages import shown_messages
 from lit_video.utils.startup import set_up_process
 from tests.around import ROOT, depends_on_surroundings
@@ -117,7 +118,7 @@ def few_stills(count, side):
 @pytest.fixture
 def tiny(monkeypatch):
     """Flags of a tiny run."""
-    monkeypatch.setattr("lit_video.training.stills.Stills", few_stills)
+    monkeypatch.setattr(stills, "Stills", few_stills)
     return list(TINY)
 
 
