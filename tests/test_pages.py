@@ -1,9 +1,9 @@
 """Test README.md and docs/: commands parse, quick ones run, links lead somewhere, generated pages are up to date."""
 
 import re
+import runpy
 import shlex
-import subprocess
-import sys
+from functools import cache
 
 import pytest
 
@@ -13,6 +13,7 @@ from tests.printed_commands import BLOCK, of_file, of_page, of_text, refusal
 
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted(ROOT.glob("docs/*.md")))]
 TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
+TOP = ("README.md", "CONTRIBUTING.md", "REPRODUCE.md", "Makefile")
 FOLDERS = {
     "lit_video": "py yaml",
     "benchmarks": "py yaml",
@@ -20,30 +21,47 @@ FOLDERS = {
     "experiments": "yaml",
     "notebooks": "ipynb",
 }
-FILES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "REPRODUCE.md", "Makefile")]
-for folder, endings in FOLDERS.items():
-    for ending in endings.split():
-        FILES += sorted((ROOT / folder).rglob(f"*.{ending}"))
 MEASURED = "docs/performance.md"  # has commands of earlier commits
-PRINTED = {str(file.relative_to(ROOT)): of_file(file) for file in FILES}
-PLACES = [place for place, found in PRINTED.items() if found and place != MEASURED]
+
+
+@cache
+def printed_by(place):
+    """Return the commands that a file prints, read once."""
+    return of_file(ROOT / place)
+
+
+def places(folder):
+    """Return the paths of the files that may print commands: in a folder, or with "" beside the folders."""
+    if not folder:
+        return TOP
+    files = [file for ending in FOLDERS[folder].split() for file in (ROOT / folder).rglob(f"*.{ending}")]
+    return sorted(file.relative_to(ROOT).as_posix() for file in files)
+
+
 COMMANDS = sorted(
-    {each.words for page in PAGES if page != MEASURED for each in PRINTED[page] if each.program == "lit_video"}
+    {each.words for page in PAGES if page != MEASURED for each in printed_by(page) if each.program == "lit_video"}
 )
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_every_printed_command_parses(place):
-    refused = {each.words: refusal(each) for each in PRINTED[place]}
-    assert {words: reason for words, reason in refused.items() if reason} == {}
+@pytest.mark.parametrize("folder", ["", *FOLDERS])
+def test_every_printed_command_parses(folder):
+    refused = {
+        (place, each.words): reason
+        for place in places(folder)
+        if place != MEASURED
+        for each in printed_by(place)
+        if (reason := refusal(each))
+    }
+    assert refused == {}
 
 
 def test_commands_are_found_wherever_they_are_printed():
-    assert {each.program for found in PRINTED.values() for each in found} == {"lit_video", "python", "pytest", "make"}
+    some = [*PAGES, "Makefile", "benchmarks/model.py", "lit_video/weights/hub.py"]
+    assert {each.program for place in some for each in printed_by(place)} == {"lit_video", "python", "pytest", "make"}
     for place in ("README.md", "Makefile", "benchmarks/model.py", "docs/adding.md", "lit_video/weights/hub.py"):
-        assert PRINTED[place], place
-    tables = [place for place in PRINTED if re.fullmatch(r"experiments/[a-z_0-9]+\.yaml", place)]
-    assert tables and all(PRINTED[place] for place in tables)
+        assert printed_by(place), place
+    tables = [place for place in places("experiments") if re.fullmatch(r"experiments/[a-z_0-9]+\.yaml", place)]
+    assert tables and all(printed_by(place) for place in tables)
 
 
 PLANTED = {
@@ -87,10 +105,13 @@ def test_a_quick_command_runs(command, tmp_path, monkeypatch):
         pytest.param("image_weights_page.py", marks=pytest.mark.slow),
     ],
 )
-def test_a_written_page_is_up_to_date(script):
-    command = [sys.executable, f"docs/scripts/{script}", "--check"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, f"{done.stderr}python docs/scripts/{script} writes it"
+def test_a_written_page_is_up_to_date(script, monkeypatch, capsys):
+    path = ROOT / "docs/scripts" / script
+    monkeypatch.setattr("sys.argv", [str(path), "--check"])
+    monkeypatch.syspath_prepend(path.parent)
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(str(path), run_name="__main__")
+    assert not end.value.code, f"{capsys.readouterr().err}python docs/scripts/{script} writes it"
 
 
 @pytest.mark.parametrize("page", PAGES)

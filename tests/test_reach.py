@@ -1,26 +1,17 @@
 """Test that every module of the package is reached from something that a user can name, by the imports in the files."""
 
-import ast
 import re
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import lit_video
 from lit_video.commands.parser import COMMANDS
 from tests.conftest import EXPERIMENTS, ROOT
+from tests.imports import modules_of, names_imported
 
-PACKAGE = ROOT / "lit_video"
 DOTTED = re.compile(r"\blit_video(?:\.\w+)+")
 
 
-def name_of(path: Path) -> str:
-    """Return a file's module, such as ``lit_video.tables``."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts).removesuffix(".__init__")
-
-
-FILES = {name_of(path): path for path in PACKAGE.rglob("*.py")}
+FILES = modules_of("lit_video")
 
 
 def modules_in(text: str) -> Iterator[str]:
@@ -31,27 +22,9 @@ def modules_in(text: str) -> Iterator[str]:
         yield name
 
 
-def run_by_python(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a tree that are not for type checkers alone."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            continue
-        yield node
-        yield from run_by_python(node)
-
-
-@cache
 def imported(module: str) -> set[str]:
     """Return the modules of this package that a module imports, in functions too, and the packages around it."""
-    names = {module.rpartition(".")[0]}
-    for node in run_by_python(ast.parse(FILES[module].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module or ""}
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_module":
-            names |= {word.value for word in node.args if isinstance(word, ast.Constant)}
-    return names & FILES.keys()
+    return (names_imported(FILES[module]) | {module.rpartition(".")[0]}) & FILES.keys()
 
 
 def reached(modules: set[str]) -> set[str]:

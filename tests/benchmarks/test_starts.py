@@ -86,7 +86,8 @@ def test_a_start_is_known_or_a_released_trial(tmp_path):
     assert read_out["settings"]["model"]["readout"] == "benchmarks.pretraining.targets.MeanPatch"
 
 
-def test_the_floor_tells_classes_by_pixels_and_leaves_whole_recordings_out(tmp_path):
+def test_the_floor_tells_classes_by_pixels_and_leaves_whole_recordings_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.floors.SIDE", 4)  # pixels of a side, so that a regression takes no second
     tone = {"dark": 40, "bright": 200}
     rows = []
     for recording in range(6):

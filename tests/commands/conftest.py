@@ -33,22 +33,17 @@ def rows_in_this_process(monkeypatch):
     monkeypatch.setattr(queue, "launch", row_in_this_process)
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """Folder of the runs of :func:`fitted`."""
-    return tmp_path_factory.mktemp("trained")
-
-
 @pytest.fixture
-def fitted(runs, tiny):
-    """Function that trains a row of ``experiments/`` for an epoch, once per test file, and returns the run's folder."""
+def fitted(made_once, tiny):
+    """Function that trains a row of ``experiments/`` for an epoch, once for all tests, and returns the run's folder."""
 
     def train(table, row, *flags):
-        run = runs / table / "embedded" / row / "seed0"
-        if not run.exists():
-            flags = [*tiny, *FOUR_SKILLS, *flags, "--trainer.max_epochs=1", "--trainer.logger=false"]
-            command = ["fit", "--config", f"experiments/{table}.yaml", "--row", row, "--runs", str(runs), *flags]
-            assert main(command) == 0
-        return run
+        def fit(runs):
+            given = [*tiny, *FOUR_SKILLS, *flags, "--trainer.max_epochs=1", "--trainer.logger=false"]
+            command = ["fit", "--config", f"experiments/{table}.yaml", "--row", row, "--runs", str(runs)]
+            assert main([*command, *given]) == 0
+
+        name = "".join(letter for letter in "-".join([table, row, *flags]) if letter.isalnum() or letter in "-_")
+        return made_once(name, fit) / table / "embedded" / row / "seed0"
 
     return train

@@ -9,11 +9,10 @@ from lit_video.__main__ import main
 from lit_video.api import cost
 from lit_video.modules import TimeSformer, XViT
 from lit_video.network.cost import agrees, count_params_and_macs, published, value
-from lit_video.tables.reading import read_table
 from lit_video.training.costs import count_published
 from lit_video.utils.yaml_files import read_yaml
 from tests.conftest import EXPERIMENTS, FOUR_SKILLS
-from tests.tables.experiments import PAPERS, request_of, resolved
+from tests.tables.experiments import PAPERS, request_of, resolved, table_of
 
 MODELS = published()
 # figures that are met exactly: TimeSformer's Tables 1, 2 and 5, ViViT's Table 2
@@ -65,7 +64,7 @@ SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m", "moments")
 def printed_costs():
     """Yield the papers' tables and scales in which a row has a printed cost."""
     pairs = [(path, EXPERIMENTS / f"scale/{scale}.yaml") for path in PAPERS for scale in SCALES]
-    tables = [(files, read_table(files)) for files in pairs]
+    tables = [(files, table_of(*files)) for files in pairs]
     for files, table in tables:
         if table.on_papers_data and any("cost" in row.published or "params" in row.published for row in table.rows):
             yield pytest.param(*files, id=f"{table.name}-{table.scale}")

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 
 from lit_video.__main__ import main
 from lit_video.api import finetune
@@ -101,24 +102,29 @@ class FineTuned:
 
 
 @pytest.fixture(scope="module")
-def first_call(rooms, tmp_path_factory):
-    """Fine-tune once for the tests that only look at what is there then."""
-    folder = tmp_path_factory.mktemp("fine_tuned")
-    shutil.copytree(rooms, folder / "rooms")
-    (folder / "rooms/walk/rec9_1.mp4").write_bytes(b"no video")
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as output:
-        patch.chdir(folder)
-        patch.setattr(queue, "launch", row_in_this_process)
-        draw_nothing(patch)
-        assert main(FineTuned(folder, "").command) == 0
-    return FineTuned(folder, output.getvalue())
+def first_call(rooms, made_once):
+    """Fine-tune once for the tests that look at what is there then."""
+
+    def fill(folder):
+        videos = shutil.copytree(rooms, folder / "work/rooms")
+        (videos / "walk/rec9_1.mp4").write_bytes(b"no video")
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as output:
+            patch.chdir(videos.parent)
+            patch.setattr(queue, "launch", row_in_this_process)
+            draw_nothing(patch)
+            assert main(FineTuned(videos.parent, "").command) == 0
+        (folder / "said.txt").write_text(output.getvalue())
+
+    folder = made_once("fine_tuned", fill)
+    return FineTuned(folder / "work", (folder / "said.txt").read_text())
 
 
 @pytest.fixture
 def tuned(first_call, monkeypatch, rows_in_this_process):
-    """The fine-tuned folder as working directory."""
+    """The fine-tuned folder as working directory, for one test at a time."""
     monkeypatch.chdir(first_call.folder)
-    return first_call
+    with FileLock(first_call.folder.with_name("in_use.lock")):
+        yield first_call
 
 
 def test_what_is_found_and_chosen_is_said_before_training(tuned):
@@ -190,9 +196,9 @@ def test_the_plan_is_an_ordinary_experiment_with_reasons_in_its_comments(tuned, 
     assert "6 of 6 runs are finished" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("minutes", [[], ["--minutes", "0.01"]], ids=["without minutes", "with the same minutes"])
-def test_a_second_call_goes_on_with_the_plan_and_its_runs(minutes, tuned, capsys):
-    assert main(["finetune", "rooms", "--weights", "none", *minutes, *SMALL]) == 0
+def test_a_second_call_goes_on_with_the_plan_and_its_runs(tuned, capsys):
+    """Call without minutes; with the same minutes, see the test of folders of any name."""
+    assert main(["finetune", "rooms", "--weights", "none", *SMALL]) == 0
     said = capsys.readouterr().out
     assert "own/rooms/rooms.yaml" in said
     assert "finished, skipped" in said
@@ -262,15 +268,21 @@ def _check_orders(run, folds, result):
         assert result.metrics[f"{order}/video_top1"] == pytest.approx(100 * np.concatenate(of_folds).mean())
 
 
-def test_few_videos_with_given_splits_are_tested_as_given(videos, monkeypatch):
-    monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
+@pytest.fixture
+def split_videos(videos):
+    """Videos of which one of each class is given as a test video, so that one training is enough."""
     for label in ("walk", "sit", "fall"):
         (videos / "train").mkdir(exist_ok=True)
         (videos / "test" / label).mkdir(parents=True)
         (videos / label / "rec0_0.mp4").rename(videos / "test" / label / "rec0_0.mp4")
         (videos / label).rename(videos / "train" / label)
+    return videos
+
+
+def test_few_videos_with_given_splits_are_tested_as_given(split_videos, monkeypatch):
+    monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
     assert main(["finetune", "rooms", "--weights", "none", "--minutes", "0.01"]) == FAILED
-    assert list(read_yaml(videos.parent / "own/rooms/rooms.yaml")["table"]["rows"]) == ["xvit"]
+    assert list(read_yaml(split_videos.parent / "own/rooms/rooms.yaml")["table"]["rows"]) == ["xvit"]
 
 
 @pytest.mark.parametrize("table", [False, True])
@@ -380,14 +392,14 @@ def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, m
     assert "the table written there would be read as the videos'" in capsys.readouterr().err
 
 
-def test_a_run_is_a_start_for_other_videos(run, videos, capsys, rows_in_this_process):
+def test_a_run_is_a_start_for_other_videos(run, split_videos, capsys, rows_in_this_process):
     command = ["finetune", "rooms", "--weights", str(run), "--minutes", "0.01", "--no-frozen"]
     command += ["--trainer.max_epochs=1", "--trainer.logger=false"]
     assert main(command) == 0
     said = capsys.readouterr().out
     assert "it has no classifier of these classes: the classifier starts from scratch" in said
     assert f"model: {run}" in said
-    content = read_yaml(videos.parent / "own/rooms/rooms.yaml")
+    content = read_yaml(split_videos.parent / "own/rooms/rooms.yaml")
     assert content["model"]["init_args"]["size"]["embed_dim"] == 16
     assert (content["data"]["init_args"]["num_frames"], content["data"]["init_args"]["image_size"]) == (4, [16, 8])
     assert main([*command[:4], "-o", "x", "--scheme", "divided"]) == 2

@@ -18,12 +18,14 @@ TABLE = ["--config", "experiments/timesformer_schemes.yaml", "--row", "divided"]
 
 
 @pytest.fixture
-def released(fitted):
+def released(fitted, made_once):
     """Folder of a trained row, and its weights under Hugging Face's names."""
     run = fitted("timesformer_schemes", "divided", "--data.image_size=32")
-    if not (run / "hf").exists():
-        assert main(["export", "--to", "hf-timesformer", "--ckpt", str(run / "last.ckpt"), "-o", str(run / "hf")]) == 0
-    return run, run / "hf" / "model.safetensors"
+
+    def export(folder):
+        assert main(["export", "--to", "hf-timesformer", "--ckpt", str(run / "last.ckpt"), "-o", str(folder)]) == 0
+
+    return run, made_once("released", export) / "model.safetensors"
 
 
 def recorded_flags(run):

@@ -1,4 +1,4 @@
-"""Tables of experiments/, the papers' and our own, with each row resolved once for all tests."""
+"""Tables of experiments/, the papers' and our own, each read once and with each row resolved once for all tests."""
 
 from functools import cache
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from lit_video.experiment.layers import with_user_settings
 from lit_video.experiment.request import Run
 from lit_video.experiment.spec import Spec
 from lit_video.settings.flags import UserSetting
+from lit_video.tables.claims import read_claims
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN
 from lit_video.utils.yaml_files import read_yaml
@@ -17,6 +18,18 @@ from tests.fake_runs import EXPERIMENTS
 _OWN = ("avletters", "avletters_length", "causal", "demo", "room_actions", "skills", "utd_mhad")
 OWN = [EXPERIMENTS / f"{name}.yaml" for name in _OWN]
 PAPERS = sorted(set(EXPERIMENTS.glob("*.yaml")) - set(OWN))
+
+
+@cache
+def table_of(*files, recipe=None):
+    """Read a table; ``files`` are paths, the table's first."""
+    return read_table(files, recipe)
+
+
+@cache
+def all_claims():
+    """Read the claims about all tables."""
+    return read_claims(EXPERIMENTS)
 
 
 def nested(settings):
@@ -95,7 +108,7 @@ def skill_sets():
                 settings.append(data.get("init_args", {}))
     for path in (*PAPERS, *OWN):
         if read_yaml(path)["data"].startswith("parts/data_skills"):
-            for row in read_table([path]).rows:
+            for row in table_of(path).rows:
                 of_data = {key: value for key, value in row.settings.items() if key.startswith("data.")}
                 settings.append({key.removeprefix("data."): value for key, value in of_data.items()})
     found = set()

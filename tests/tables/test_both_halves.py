@@ -8,12 +8,12 @@ import pytest
 from lit_video.reports.verdicts import judge_claims
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.predictions import Draws, save_logits
-from lit_video.tables.claims import read_claims
 from lit_video.tables.comparing import Comparison, of_both_halves
 from lit_video.tables.reading import table_at
 from lit_video.tables.statistics import Interval, mean_of_halves, paired_difference
 from lit_video.tables.summary import read_runs
 from tests.fake_runs import EXPERIMENTS, write_result
+from tests.tables.experiments import all_claims
 
 HALVES = {"utd_mhad": ("s02", "s04", "s06", "s08"), "utd_mhad+utd_mhad_other": ("s01", "s03", "s05", "s07")}
 VIDEOS = 50  # for each person
@@ -69,7 +69,7 @@ def test_a_row_that_one_half_lacks_has_neither_number_nor_verdict(tmp_path):
 
 def test_the_other_half_is_no_follow_up_of_its_own(tmp_path):
     runs = read(tmp_path, utd_mhad=ROWS, utd_mhad__utd_mhad_other=ROWS)
-    (claim,) = [claim for claim in read_claims(EXPERIMENTS) if claim.text == WINDOW]
+    (claim,) = [claim for claim in all_claims() if claim.text == WINDOW]
     (verdict,) = judge_claims([claim], [runs, runs.other])
     assert [follow_up.scale for follow_up in verdict.follow_ups] == ["utd_mhad"]
 

@@ -22,9 +22,10 @@ from lit_video.tables.judging import judge
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.summary import TableRuns
 from lit_video.tables.table import Row, Table
-from tests.fake_runs import EXPERIMENTS, fake_run
+from tests.fake_runs import fake_run
+from tests.tables.experiments import all_claims
 
-CLAIMS = read_claims(EXPERIMENTS)
+CLAIMS = all_claims()
 OPENING = "1 claim of the papers, tried by small models on other data than theirs"
 DIFFERS = "own and gpu differ: no explanation yet"
 TABLE = """\

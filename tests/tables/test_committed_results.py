@@ -12,13 +12,12 @@ from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import run_file, run_folders
 from lit_video.runs.identity import Identity, differences
 from lit_video.runs.predictions import read_predictions
-from lit_video.tables.claims import read_claims
 from lit_video.tables.judging import judge, rows_of
 from lit_video.tables.reading import table_at
 from lit_video.tables.summary import read_runs
 from tests.fake_runs import fake_result
 from tests.shared import shared
-from tests.tables.experiments import EXPERIMENTS, differing, request_of, resolved
+from tests.tables.experiments import EXPERIMENTS, all_claims, differing, request_of, resolved
 
 RESULTS = EXPERIMENTS.parent / "benchmarks" / "results"
 RUNS = run_folders(RESULTS)
@@ -139,7 +138,7 @@ def test_runs_on_real_video_have_their_persons_or_recordings():
 def test_unfinished_rows_are_those_of_the_curves():
     """Recompute from curves.csv which rows on real video ended below 90 % of their training clips, in any seed."""
     checked = 0
-    for claim in read_claims(EXPERIMENTS):
+    for claim in all_claims():
         for scale in REAL:
             rows = [row for row in rows_of(claim) if row != claim.control]
             seeds = {row: run_folders(RESULTS / claim.table.name / scale / row) for row in rows}

@@ -2,10 +2,9 @@
 
 import pytest
 
-from lit_video.tables.claims import read_claims
 from lit_video.tables.contrasts import run_contrast, uncovered
 from tests.fake_runs import fake_run
-from tests.tables.experiments import EXPERIMENTS, resolved
+from tests.tables.experiments import all_claims, resolved
 
 # claims whose rows differ in more at our scale: our CNNs start from scratch, TimeSformer from an image model
 MORE = (
@@ -22,7 +21,7 @@ def settings(claim, row):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("claim", read_claims(EXPERIMENTS), ids=lambda claim: claim.text[:40])
+@pytest.mark.parametrize("claim", all_claims(), ids=lambda claim: claim.text[:40])
 def test_a_claim_names_in_what_its_rows_differ(claim):
     more = set()
     nothing = 0

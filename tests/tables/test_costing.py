@@ -13,8 +13,9 @@ from lit_video.tables.claims import read_claims
 from lit_video.tables.judging import COUNT_FIRST
 from lit_video.tables.reading import read_table
 from tests.fake_runs import EXPERIMENTS
+from tests.tables.experiments import all_claims
 
-CLAIMS = [claim for claim in read_claims(EXPERIMENTS) if claim.kind == "cheaper"]
+CLAIMS = [claim for claim in all_claims() if claim.kind == "cheaper"]
 FILES = [EXPERIMENTS / "timesformer_cost.yaml", EXPERIMENTS / "scale/k400.yaml"]
 
 

@@ -8,12 +8,11 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.predictions import save_logits
-from lit_video.tables.claims import read_claims
 from lit_video.tables.judging import rows_of
-from tests.fake_runs import EXPERIMENTS, change_result, write_result
-from tests.tables.experiments import resolved
+from tests.fake_runs import change_result, write_result
+from tests.tables.experiments import all_claims, resolved
 
-CLAIMS = {claim.text: claim for claim in read_claims(EXPERIMENTS)}
+CLAIMS = {claim.text: claim for claim in all_claims()}
 OPEN = [text for text, claim in CLAIMS.items() if not claim.why_untestable(claim.scale)]
 CLOSED = [text for text in CLAIMS if text not in OPEN]
 VIDEOS = 4_000

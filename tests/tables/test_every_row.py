@@ -27,13 +27,12 @@ from lit_video.experiment.spec import Spec
 from lit_video.modules import VideoClassifier
 from lit_video.network.cost import count_params_and_macs, value
 from lit_video.runs.folder import RUN
-from lit_video.tables.reading import read_table
 from lit_video.training.check import checked
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.loading import load_pretrained
 from tests.command_line import parse_request
 from tests.datamodules.test_released import DIVING, EPIC, HOWTO, MOMENTS, SOMETHING, kinetics
-from tests.tables.experiments import EXPERIMENTS, PAPERS, resolved
+from tests.tables.experiments import EXPERIMENTS, PAPERS, resolved, table_of
 
 RELEASES = {
     "ssv2": SOMETHING,
@@ -92,10 +91,10 @@ def parts():
         for scale in RELEASES:
             overlay = EXPERIMENTS / f"scale/{scale}.yaml"
             named = f"scale/{scale}.yaml" in path.read_text(encoding="utf-8")
-            own = named or read_table([path, overlay]).on_papers_data
+            own = named or table_of(path, overlay).on_papers_data
             for recipe in read_yaml(overlay)["recipes"][family]:
                 rows = {False: [], True: []}
-                for row in read_table([path, overlay], recipe).rows:
+                for row in table_of(path, overlay, recipe=recipe).rows:
                     key = json.dumps([scale, own, own_settings, row.settings, row.published], sort_keys=True)
                     if key not in seen:
                         rows[large(row.settings)].append(row.name)
@@ -245,7 +244,7 @@ def check_cost(built, row, part):
     if key not in COUNTED:
         COUNTED[key] = count_params_and_macs(built.model, data.num_frames, data.test_image_size)
     params, macs = COUNTED[key]
-    papers = read_table(part.files).row(row.name)
+    papers = table_of(*part.files).row(row.name)
     if part.recipe == "released" and clip_of(row) != clip_of(papers):
         return  # the release's clip is not the printed one
     assert row.published.get("frames", data.num_frames) == data.num_frames, row.name
@@ -287,7 +286,7 @@ def test_devices_share_the_batch_of_every_row_at_every_scale(scale):
     devices = read_yaml(EXPERIMENTS / f"scale/{scale}.yaml")["trainer"]["devices"]
     checked = 0
     for part in (part for part in parts() if part.scale == scale):
-        table = read_table(part.files, part.recipe)
+        table = table_of(*part.files, recipe=part.recipe)
         for name in part.rows:
             settings = table.row(name).settings
             batches = accumulation(settings["global_batch"], devices=devices, batch_size=settings["data.batch_size"])

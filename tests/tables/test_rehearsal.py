@@ -11,13 +11,12 @@ from lit_video.experiment.request import Run
 from lit_video.experiment.spec import Spec
 from lit_video.modules import XViT
 from lit_video.modules.optimization import make_optimizer
-from lit_video.tables.reading import read_table
 from lit_video.video.clips import VideoRecord
 from lit_video.weights.hub import PREFIX, find
 from lit_video.weights.loading import load_pretrained
 from tests.command_line import parse_request
 from tests.commands.test_weights_settings import named_as_released
-from tests.tables.experiments import EXPERIMENTS, PAPERS, nested, resolved
+from tests.tables.experiments import EXPERIMENTS, PAPERS, nested, resolved, table_of
 from tests.video.made import write
 
 VIDEOS = {"ssv2": (48, 12), "k400": (300, 30), "k600": (300, 30), "epic100": (180, 60), "diving48": (150, 30)}
@@ -29,7 +28,7 @@ def on_papers_data():
     """Yield every table with each scale of its paper's own data."""
     for path in PAPERS:
         for scale in VIDEOS:
-            if read_table([path, EXPERIMENTS / f"scale/{scale}.yaml"]).on_papers_data:
+            if table_of(path, EXPERIMENTS / f"scale/{scale}.yaml").on_papers_data:
                 yield path.stem, scale
 
 
@@ -98,5 +97,5 @@ def test_every_row_trains_a_step_and_tests_a_clip(table, scale, videos, tmp_path
 
 
 def test_the_rehearsal_has_every_table_with_numbers():
-    with_numbers = {path.stem for path in PAPERS if any(row.paper for row in read_table([path]).rows)}
+    with_numbers = {path.stem for path in PAPERS if any(row.paper for row in table_of(path).rows)}
     assert {table for table, _ in on_papers_data()} >= with_numbers - {"xvit_throughput"}

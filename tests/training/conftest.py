@@ -8,13 +8,16 @@ from lit_video.__main__ import main
 from tests.conftest import TINY, write_table
 
 
-@pytest.fixture(scope="session")
-def finished_once(tmp_path_factory):
-    """Folder of the runs of a row with window 1, recorded for W&B."""
-    folder = tmp_path_factory.mktemp("finished")
+def train_second_row(folder):
+    """Train a row with window 1, recorded for W&B."""
     command = ["fit", "--config", str(write_table(folder / "two.yaml")), "--row", "second"]
     assert main([*command, "--runs", str(folder / "runs"), *TINY]) == 0
-    return folder / "runs"
+
+
+@pytest.fixture(scope="session")
+def finished_once(made_once):
+    """Folder of the runs of a row, next to its table."""
+    return made_once("finished", train_second_row) / "runs"
 
 
 @pytest.fixture

@@ -140,10 +140,11 @@ def seven_videos(data_root, tmp_path_factory):
 
 @dataclass
 class Launched:
-    """Files of two processes, and their printed text."""
+    """Files of two processes, their exit status and their printed text."""
 
     folder: Path
-    done: subprocess.CompletedProcess
+    returncode: int
+    stderr: str
 
 
 ONE = ["--trainer.devices=1", "--trainer.strategy=auto", "--data.broken=report"]
@@ -161,12 +162,15 @@ def one(row, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def launched(seven_videos, row, one, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("two")
-    (folder / "one").mkdir()
-    one("drawn", 3, save_to=folder / "one")
-    row = [*row, "--data.broken=report"]
-    return Launched(folder, launch("tests.training.ddp_script", seven_videos, folder, *row))
+def launched(seven_videos, row, one, made_once):
+    def fill(folder):
+        (folder / "one").mkdir()
+        one("drawn", 3, save_to=folder / "one")
+        done = launch("tests.training.ddp_script", seven_videos, folder, *row, "--data.broken=report")
+        (folder / "ended.json").write_text(json.dumps([done.returncode, done.stderr]))
+
+    folder = made_once("two_processes", fill)
+    return Launched(folder, *json.loads((folder / "ended.json").read_text()))
 
 
 def test_video_accuracy_of_two_processes_is_that_of_one(launched, seven_videos):
@@ -190,7 +194,7 @@ def test_a_metric_of_two_processes_with_a_padded_last_batch_is_that_of_one(launc
 @pytest.fixture(scope="module")
 def trained(launched):
     """Trainings of two processes, by recipe and by the checkpoint that they resumed from."""
-    assert (launched.folder / "trained.pt").exists(), launched.done.stderr[-2000:]
+    assert (launched.folder / "trained.pt").exists(), launched.stderr[-2000:]
     runs = torch.load(launched.folder / "trained.pt", weights_only=True)
     return {name: Trained(*run) for name, run in runs.items()}
 
@@ -226,7 +230,7 @@ def test_activation_checkpointing_changes_no_bit_of_two_processes(trained):
 
 
 def test_more_broken_videos_than_allowed_end_two_processes_in_a_line(launched):
-    printed = launched.done.stderr.partition("NEXT ROW")[0]
+    printed = launched.stderr.partition("NEXT ROW")[0]
     assert (launched.folder / "status").read_text() == "2", printed[-2000:]
     assert "25.0 % of the test videos cannot be read, more than 13 %" in printed
     assert "Traceback" not in printed
@@ -234,8 +238,8 @@ def test_more_broken_videos_than_allowed_end_two_processes_in_a_line(launched):
 
 
 def test_a_broken_video_ends_two_processes_under_fail(launched):
-    printed = launched.done.stderr.partition("NEXT ROW")[2]
-    assert launched.done.returncode != 0
+    printed = launched.stderr.partition("NEXT ROW")[2]
+    assert launched.returncode != 0
     assert "Invalid data found when processing input; fix the video" in printed
     assert not has_result(launched.folder / "fail" / RUN)
 

@@ -6,12 +6,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 from lightning import Callback
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from lightning.pytorch.utilities.types import LRSchedulerConfig
 from torch.optim import SGD
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from lit_video.__main__ import main
-from lit_video.engine.monitors import refuse_wrong_schedules
+from lit_video.engine.monitors import refuse_wrong_mode, refuse_wrong_schedules
 from lit_video.errors import UserError
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import has_result
@@ -139,24 +140,30 @@ def test_without_a_best_validation_there_is_no_result(change, message, flags, tm
     assert not has_result(run_dir(tmp_path / "runs"))
 
 
-@pytest.mark.parametrize("callback", ["ModelCheckpoint", "EarlyStopping"])
+@pytest.mark.parametrize("kind", [ModelCheckpoint, EarlyStopping])
 @pytest.mark.parametrize(
     ("monitor", "mode", "word"),
     [
-        ("val/clip_top1", [], "max"),
-        ("val/clip_top5", ["min"], "max"),
-        ("val/verb_top1", ["min"], "max"),
-        ("val/mean_average_precision", [], "max"),
-        ("val/loss", ["max"], "min"),
-        ("train/clip_top1", ["max"], "val/clip_top1"),
+        ("val/clip_top1", {}, "max"),
+        ("val/clip_top5", {"mode": "min"}, "max"),
+        ("val/verb_top1", {"mode": "min"}, "max"),
+        ("val/mean_average_precision", {}, "max"),
+        ("val/loss", {"mode": "max"}, "min"),
+        ("train/clip_top1", {"mode": "max"}, "val/clip_top1"),
     ],
 )
-def test_a_callback_that_would_choose_the_worst_value_is_refused(callback, monitor, mode, word, flags, tmp_path, capfd):
-    given = [f"--trainer.callbacks+={callback}", f"--trainer.callbacks.monitor={monitor}"]
-    given += [f"--trainer.callbacks.mode={each}" for each in mode]
+def test_a_callback_that_would_choose_the_worst_value_is_refused(kind, monitor, mode, word):
+    with pytest.raises(UserError) as error:
+        refuse_wrong_mode([kind(monitor=monitor, **mode)])
+    line = str(error.value)
+    assert kind.__name__ in line and monitor in line and word in line
+
+
+def test_a_run_with_such_a_callback_is_refused_before_it_is_written(flags, tmp_path, capfd):
+    given = ["--trainer.callbacks+=EarlyStopping", "--trainer.callbacks.monitor=val/clip_top1"]
     assert main(["fit", *flags, "--runs", str(tmp_path / "runs"), *given]) == 2
     (line,) = capfd.readouterr().err.splitlines()
-    assert callback in line and monitor in line and word in line
+    assert "EarlyStopping" in line and "val/clip_top1" in line and "max" in line
     assert not (tmp_path / "runs").exists()
 
 

@@ -9,7 +9,7 @@ import torch
 from lit_video.datamodules import base, drawing
 from lit_video.modules.muon import StackedMuon
 from lit_video.training import rehearsal
-from lit_video.training.rehearsal import MOST_TIMED, rehearse
+from lit_video.training.rehearsal import MOST_TIMED, _seconds_of_imports, rehearse
 from lit_video.video.augmentation import TrainingView
 
 
@@ -64,6 +64,20 @@ def test_steps_have_the_runs_own_videos_views_and_optimizer(settings, keep_gb, m
     assert (pace.first_read > 0) <= bool(keep_gb)
     assert min(pace.start, pace.step, pace.view) > 0 and min(astuple(pace)) >= 0
     assert sorted(tmp_path.rglob("*")) == before and torch.get_num_threads() == threads
+
+
+def test_timed_steps_end_once_they_took_enough_seconds(settings, monkeypatch):
+    calls = {}
+    monkeypatch.setattr(StackedMuon, "step", counted(calls, "step", StackedMuon.step))
+    monkeypatch.setattr(rehearsal, "LEAST_TIMED", 3)
+    rehearse(settings, {}, at_once=1, alone=True)
+    assert 2 + 3 <= calls["step"] < 2 + MOST_TIMED, "three timed steps, and no more epochs than they need"
+
+
+@pytest.mark.slow  # imports take seconds; other tests take a number for them
+def test_imports_of_a_run_are_timed_in_a_process_that_makes_them():
+    seconds_of_a_failure = 0.2
+    assert _seconds_of_imports() > seconds_of_a_failure
 
 
 def test_a_process_of_its_own_and_fewer_cores_are_counted(settings, monkeypatch):

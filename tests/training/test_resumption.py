@@ -11,7 +11,6 @@ from lightning import Callback
 from lit_video.__main__ import main
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import read_finished
-from tests.conftest import quick_or_slow
 
 # hooks around a validation, in the order in which Lightning calls them
 POINTS = (
@@ -94,13 +93,21 @@ def check_equal(run_dir, expected):
     assert np.array_equal(logits, right)
 
 
-@pytest.mark.parametrize("setting", quick_or_slow(SETTINGS, {"at the end"}))
-def test_a_run_stopped_at_any_point_ends_as_an_undisturbed_one(setting, fit, monkeypatch):
+@pytest.mark.parametrize(
+    ("setting", "hooks"),
+    [
+        ("at the end", POINTS[3:4]),
+        pytest.param("at the end", POINTS[1:3], marks=pytest.mark.slow),
+        *(pytest.param(name, POINTS, marks=pytest.mark.slow) for name in SETTINGS if name != "at the end"),
+    ],
+)
+def test_a_run_stopped_at_any_point_ends_as_an_undisturbed_one(setting, hooks, fit, monkeypatch):
+    """Stop in the last validation; the slow tests, wherever a run can be stopped, at its half and at its end."""
     expected = fit("whole", *SETTINGS[setting])
     steps = read_finished(expected).result.steps
-    points = [(hook, steps, 1000) for hook in POINTS[1:4]]
-    if setting != "at the end":
-        points = [*product(POINTS, (steps // 2, steps), (0,)), *product(POINTS, (steps,), (1000,))]
+    points = [*product(hooks, (steps,), (1000,))]
+    if hooks == POINTS:
+        points += product(POINTS, (steps // 2, steps), (0,))
     for hook, step, every in points:
         monkeypatch.setattr(KillAt, "hook", hook)
         monkeypatch.setattr(KillAt, "step", step)

@@ -2,12 +2,12 @@
 
 from benchmarks.papers.before import BEFORE, HEADER, RULES, before_page
 from lit_video.reports.verdicts import Verdict
-from lit_video.tables.claims import read_claims
 from lit_video.tables.judging import NEEDS_CONTROL, Judged
 from lit_video.utils.yaml_files import read_yaml
 from tests.fake_runs import EXPERIMENTS
+from tests.tables.experiments import all_claims
 
-CLAIMS = {claim.text: claim for claim in read_claims(EXPERIMENTS)}
+CLAIMS = {claim.text: claim for claim in all_claims()}
 PAGE = EXPERIMENTS.parent / "docs/results/before.md"
 WINDOW = CLAIMS["A window of 1 is better than one of 2."]
 

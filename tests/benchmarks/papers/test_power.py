@@ -5,18 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.evidence import EXPERIMENTS, read_plan
+from benchmarks.evidence import read_plan
 from benchmarks.papers import power
 from benchmarks.papers.power import FamilySpread, affordable, forecast, seeds_for, spreads
 from lit_video.datamodules.temporal_skills import SKILLS
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.predictions import save_logits
-from lit_video.tables.claims import read_claims
 from lit_video.tables.statistics import Spread, detectable, paired_difference
 from tests.benchmarks.test_trials import PAIRS, films
 from tests.fake_runs import write_result
+from tests.tables.experiments import all_claims
 
-CLAIMS = read_claims(EXPERIMENTS)
+CLAIMS = all_claims()
 SURE = FamilySpread(Spread(1e-4, 1000), of_videos=1.0, pairs=64, hours=0.1)  # 1 point over seeds, 1 over videos
 
 
