@@ -75,6 +75,7 @@ _VAGUE = {"in", "from", "first", "st", "since", "von", "offset", "to", "last", "
 CANONICAL = ("start", "end")
 _DURATIONS = ["duration", "dur", "length", "len", "dauer", "duree"]
 _TIMES = ["time", "times", "timestamp", "timestamps", "t", "ts"]
+_IS_TIME = re.compile(r"-?\d+(?:[.:]\d+)*\.?")  # form of a cell
 _FRAMES = ["frame", "frames", "f", "fr", "frm"]
 _SCALES = {"ms": 1e-3, "msec": 1e-3, "millis": 1e-3, "millisecond": 1e-3, "milliseconds": 1e-3}
 _SCALES |= {"minute": 60.0, "minutes": 60.0}
@@ -333,7 +334,11 @@ def read_times(where: str, rows: Sequence[AnnotationRow], names: Sequence[str]) 
     Raises:
         UserError: a cell is no time, or the columns are counted in frames, or several could be the segment's.
     """
-    columns = [time for time in _time_columns(names) if time.name in CANONICAL or _holds_times(time.name, rows)]
+    columns: list[_Time] = []
+    for time in _time_columns(names):
+        holds_times = any(_IS_TIME.fullmatch(row.cells.get(time.name, "")) for row in rows)
+        if time.name in CANONICAL or holds_times:
+            columns.append(time)
     columns = _in_pairs(where, columns)
     if not {time.role for time in columns} & {"start", "end"}:  # a duration alone is a video's
         return Times(rows, [], "")
@@ -421,11 +426,6 @@ def _scale(words: Sequence[str]) -> float | None:
     if {*words} & {*_FRAMES}:
         return None
     return next((_SCALES[word] for word in words if word in _SCALES), 1.0)
-
-
-def _holds_times(name: str, rows: Sequence[AnnotationRow]) -> bool:
-    """Return whether any cell of a column is a time."""
-    return any(re.fullmatch(r"-?\d+(?:[.:]\d+)*\.?", row.cells.get(name, "")) for row in rows)
 
 
 def _with_segment(row: AnnotationRow, used: Sequence[_Time]) -> AnnotationRow:
