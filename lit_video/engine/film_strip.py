@@ -23,7 +23,14 @@ def film_strip(record: VideoRecord) -> Image.Image:
     except DecodeError:
         return Image.new("RGB", (STRIP_WIDTH, STRIP_HEIGHT), "grey")
 
-    width, height = _size(frames[0])
+    # the largest size with a frame's proportions that fits three times into a strip
+    widest = (STRIP_WIDTH + FRAME_GAP) // FEWEST_SHOWN - FRAME_GAP
+    scale = min(STRIP_HEIGHT / frames[0].height, widest / frames[0].width)
+    width = max(1, round(scale * frames[0].width))
+    height = max(1, round(scale * frames[0].height))
+    # if a frame is enlarged, its pixels stay visible as squares, because the model sees no more
+    resampling = Image.Resampling.NEAREST if width >= frames[0].width else Image.Resampling.LANCZOS
+
     number = min(len(frames), (STRIP_WIDTH + FRAME_GAP) // (width + FRAME_GAP))
     shown = [frames[i] for i in _evenly(0, len(frames), number)]
 
@@ -31,7 +38,7 @@ def film_strip(record: VideoRecord) -> Image.Image:
     taken = number * width + (number - 1) * FRAME_GAP
     for i, frame in enumerate(shown):
         left = (STRIP_WIDTH - taken) // 2 + i * (width + FRAME_GAP)
-        strip.paste(_resized(frame, width, height), (left, (STRIP_HEIGHT - height) // 2))
+        strip.paste(frame.resize((width, height), resampling), (left, (STRIP_HEIGHT - height) // 2))
     return strip
 
 
@@ -41,16 +48,3 @@ def _evenly(first: int, count: int, number: int) -> list[int]:
     if number == 1:
         return [first + count // 2]
     return [first + round(i * (count - 1) / (number - 1)) for i in range(number)]
-
-
-def _size(frame: Image.Image) -> tuple[int, int]:
-    """Return the largest width and height with a frame's proportions that fit three times into a strip."""
-    widest = (STRIP_WIDTH + FRAME_GAP) // FEWEST_SHOWN - FRAME_GAP
-    scale = min(STRIP_HEIGHT / frame.height, widest / frame.width)
-    return max(1, round(scale * frame.width)), max(1, round(scale * frame.height))
-
-
-def _resized(frame: Image.Image, width: int, height: int) -> Image.Image:
-    """Resize a frame; if it is enlarged, its pixels stay visible as squares, because the model sees no more."""
-    enlarged = width >= frame.width
-    return frame.resize((width, height), Image.Resampling.NEAREST if enlarged else Image.Resampling.LANCZOS)
