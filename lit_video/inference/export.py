@@ -54,7 +54,8 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, *, fol
     model = build_model(checkpoint, family, ckpt)
     stored = of_our_own(checkpoint)
 
-    try:  # no class of transformers computes what the first three do
+    try:
+        # what no class of transformers computes
         if isinstance(model.num_classes, dict):
             raise ValueError("classes of transformers have one head, but this model has several")
         height, width = height_and_width(model.hparams["image_size"])
@@ -64,6 +65,7 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, *, fol
             )
         if getattr(model.network, "readout", None) is mean_frame_token:
             raise ValueError("with space attention, transformers gives the logits of every frame, not their mean")
+
         weights = renamed(model.network)
         preprocessor = _preprocessor(stored.clips, is_vivit)
     except ValueError as error:
@@ -290,6 +292,7 @@ def _loading_code(settings: Mapping[str, Any], clips: Mapping[str, Any], to: str
         chooser, chosen = _frame_choice(clips)
         values |= {"MEAN": clips["mean"], "STD": clips["std"]} | chosen
         values["CHANNELS"] = "[..., ::-1]" if clips.get("channels") == "bgr" else ""
+        # the code decodes a clip; where no template chooses its frames, zeros stand in for them
         templates = ["decode", chooser, clips.get("views", "even")] if chooser else ["frames"]
         templates += ["pipeline"] if for_transformers else ["clip", to]
     else:

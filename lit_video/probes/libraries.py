@@ -186,23 +186,19 @@ def of_program(path: Path, options: ModelOptions) -> FrozenModel:
     what = "its logits, since a program gives no features"
     try:
         if path.suffix == ".onnx":
-            return FrozenModel(name, _onnx(path), clip, what=what)
+            from onnxruntime import InferenceSession
+
+            session = InferenceSession(path, providers=["CPUExecutionProvider"])
+            (entry,) = session.get_inputs()
+
+            def read(clips: Tensor) -> Tensor:
+                return torch.from_numpy(session.run(None, {entry.name: clips.numpy()})[0])
+
+            return FrozenModel(name, read, clip, what=what)
         module = torch.export.load(path).module()
     except Exception as error:  # a damaged file raises anything
         raise UserError(f"{name} cannot be read as a program: {one_line(error)[:200]}") from error
     return FrozenModel(name, module, clip, what=what, module=module)
-
-
-def _onnx(path: Path) -> Callable[[Tensor], Tensor]:
-    from onnxruntime import InferenceSession
-
-    session = InferenceSession(path, providers=["CPUExecutionProvider"])
-    (entry,) = session.get_inputs()
-
-    def read(clips: Tensor) -> Tensor:
-        return torch.from_numpy(session.run(None, {entry.name: clips.numpy()})[0])
-
-    return read
 
 
 def _refuse_tokens(name: str, options: ModelOptions) -> None:

@@ -299,14 +299,14 @@ def refuse_half_known(rows: Sequence[AnnotationRow], column: str, flag: str) -> 
 def same_names(cells: Sequence[str]) -> list[str]:
     """Return each cell in the spelling in which its value comes first: S1 and s1, 1 and 1.0, 01 and 1 are one."""
     first_of: dict[str, str] = {}
-    return [first_of.setdefault(_value(cell), cell) for cell in cells]
-
-
-def _value(cell: str) -> str:
-    text = "".join(cell.casefold().split())
-    if re.fullmatch(r"[-+]?\d+\.0*", text):
-        text = text.partition(".")[0]
-    return re.sub(r"(?<!\d)(?<!\d[.,])0+(?=\d)", "", text)
+    names: list[str] = []
+    for cell in cells:
+        value = "".join(cell.casefold().split())
+        if re.fullmatch(r"[-+]?\d+\.0*", value):
+            value = value.partition(".")[0]
+        value = re.sub(r"(?<!\d)(?<!\d[.,])0+(?=\d)", "", value)  # without zeros that lead a number
+        names.append(first_of.setdefault(value, cell))
+    return names
 
 
 class _Time(NamedTuple):

@@ -237,7 +237,7 @@ def fetch(release: Release) -> Path:
         if release.repository:
             download(release.repository, part)
         else:
-            _file(release, part)
+            _download_file(release, part)
             check_download(part, release.place, release.sha256)
         part.replace(release.place)
     except (OSError, HTTPException) as error:
@@ -250,7 +250,8 @@ def _by_hand(release: Release) -> str:
     return f"download {origin} on another machine and put it at {release.place}"
 
 
-def _file(release: Release, part: Path) -> None:
+def _download_file(release: Release, part: Path) -> None:
+    """Download a release's file; refuse to leave encryption on the way, a part of the file, and a page in its place."""
     from urllib.request import HTTPRedirectHandler, build_opener
 
     from rich.progress import wrap_file
