@@ -48,6 +48,7 @@ def write_mistakes(file: Path, predictions: Predictions, data: VideoDataModule) 
             name += f"#t={record.start or 0:g},{record.end:g}"
         elif record.start is not None:
             name += f"#t={record.start:g}"
+
         rows.append((name, target, predicted, f"{probability[i]:.4f}", ""))
     _write(file, rows, [film_strip(record) for record in mistaken[:MOST_STRIPS]])
 
