@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from errno import ELOOP
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, Literal, TypeVar
 from uuid import uuid4
 
 from lit_video.errors import UserError
@@ -116,7 +116,7 @@ def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
     rows = [*rows]
     # every cell is quoted if one holds a carriage return, which the writer would leave as the end of a line
     holds_return = any("\r" in str(cell) for row in rows for cell in row)
-    quoting = csv.QUOTE_ALL if holds_return else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if holds_return else csv.QUOTE_MINIMAL
     text = io.StringIO()
     csv.writer(text, lineterminator="\n", quoting=quoting).writerows(rows)
     write_atomically(path, text.getvalue())
