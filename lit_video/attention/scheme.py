@@ -118,8 +118,9 @@ class Attention(nn.Module):
     ) -> Tensor:
         """Attend from ``q (b, m, a, c)`` to ``k, v (b, j, a, c)``, merge the heads and project to ``(b, m, d)``.
 
-        ``seen (m, j)``: True where a query sees a key, or a bias to add; ``None``: all keys. ``then``: a final layer W,
-        which gives W (W_o y + b_o) + b; training with many tokens computes (W W_o) y + (W b_o + b), which costs less.
+        ``seen (m, j)``: True where a query sees a key, or a bias to add; ``None``: all keys.
+        ``then``: a final layer, W (W_o y + b_o) + b; training with many tokens computes (W W_o) y + (W b_o + b), at
+        less cost.
         """
         q, k, v = (rearrange(y, "b m a c -> b a m c") for y in (q, k, v))
         y = F.scaled_dot_product_attention(q, k, v, seen)

@@ -110,7 +110,7 @@ def attention_maps(
     except ValueError as error:
         raise UserError(str(error)) from error
 
-    drawn_frames: list[int] = []  # those that the network uses
+    drawn_frames: list[int] = []  # numbers of the frames that the network uses
     tubelets: list[int] = []
     for tubelet, frames in enumerate(tubelet_frames(network.embed.patches, len(clip_frames))):
         drawn_frames += frames

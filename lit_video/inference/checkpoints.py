@@ -30,7 +30,7 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
     """Read a checkpoint without running its code; errors name the setting ``option``."""
     if not path.is_file():
         raise OptionError(option, f"{path}: no such file; a run's checkpoint is last.ckpt")
-    if path.suffix == ".safetensors":  # of export --to safetensors
+    if path.suffix == ".safetensors":  # written by export --to safetensors
         try:
             settings = json.loads(path.with_name(EXPORTED).read_text(encoding="utf-8"))
             weights = {f"network.{name}": value for name, value in load_file(path).items()}

@@ -55,7 +55,7 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, *, fol
     stored = of_our_own(checkpoint)
 
     try:
-        # what no class of transformers computes
+        # no class of transformers computes these three
         if isinstance(model.num_classes, dict):
             raise ValueError("classes of transformers have one head, but this model has several")
         height, width = height_and_width(model.hparams["image_size"])
