@@ -52,8 +52,8 @@ def read_image_vit(setting: str, network: VideoTransformer, average: bool | None
         pixels = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
         return replace(stored, config={"image_size": int(stills[1])}, preprocessor=pixels)
 
-    # class and register tokens may have no positions (timm's no_embed_class), and a file does not say so: there are
-    # none if the number of positions is a square, and would not be a square without those of the tokens
+    # class and register tokens may have no positions (timm's no_embed_class), and a file does not say so: they lack
+    # them if the number of positions is a square, and would not be a square without those of the tokens
     tensors = stored.tensors
     if "pos_embed" in tensors and "cls_token" in tensors and tensors["pos_embed"].ndim == 3:
         table = tensors["pos_embed"]
