@@ -38,7 +38,7 @@ from benchmarks.harness import (
     weights,
 )
 from benchmarks.models import PUBLISHED, Model, line_up, schemes
-from lit_video.network.cost import count_params_and_macs
+from lit_video.network.multiply_adds import count_params_and_macs
 from lit_video.network.vit import SIZES
 
 MATMUL, PRODUCTS = "matrix products", 4

@@ -8,7 +8,7 @@ import torch
 from lit_video.modules import TimeSformer
 from lit_video.network.vit import ViTSize
 from lit_video.schemes.contract import check_contract
-from lit_video.schemes.loading import import_scheme
+from lit_video.schemes.own_classes import import_scheme
 from tests.attention import scheme_cases
 from tests.attention.test_scheme_oracles import test_equals_its_index_sets_written_as_loops as equals_loops
 from tests.conftest import ROOT

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from benchmarks.papers.before import before_page
 from benchmarks.papers.verdicts import link_to, sharing, verdict_lines, verdict_list
 from lit_video.errors import UserError
-from lit_video.network.cost import CONVENTION, COST_HEADER, cost_cells
+from lit_video.network.multiply_adds import CONVENTION, COST_HEADER, cost_cells
 from lit_video.reports.verdicts import NOT_RECORDED, OTHER_TABLES, CountedCosts, Verdict, by_paper, judge_claims, tally
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.folder import run_folders

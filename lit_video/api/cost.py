@@ -8,7 +8,7 @@ from typing import Any
 
 from lit_video.api.arguments import Files, Rows, listed, request_for
 from lit_video.errors import UserError
-from lit_video.network.cost import CONVENTION, COST_HEADER, compare_with_paper, cost_cells, published
+from lit_video.network.multiply_adds import CONVENTION, COST_HEADER, compare_with_paper, cost_cells, published
 from lit_video.reports.verdicts import of_costs
 from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.training.costs import count_published, table_costs
@@ -20,7 +20,7 @@ from lit_video.utils.shown import Part, Shown, TextTable
 class Costs(Shown):
     """Counts beside the papers' figures."""
 
-    rows: list[dict[str, Any]]  # see lit_video.network.cost.compare_with_paper
+    rows: list[dict[str, Any]]  # see lit_video.network.multiply_adds.compare_with_paper
     verdicts: Sequence[str] = ()  # on the papers' claims about costs, see lit_video.reports.verdicts.of_costs
 
     def parts(self) -> Sequence[Part]:

@@ -225,8 +225,8 @@ def probe(
     refuse_scheme(model)
 
     from lit_video.probes.frozen import ModelOptions  # here, because importing torch takes seconds
-    from lit_video.probes.loading import frozen_model
     from lit_video.probes.measure import probe_skills
+    from lit_video.probes.sources import frozen_model
 
     options = ModelOptions(
         num_frames,

@@ -35,7 +35,7 @@ from lit_video.utils.startup import set_up_process
 if TYPE_CHECKING:
     from lit_video.attention import Scheme
     from lit_video.schemes.contract import Contract
-    from lit_video.schemes.cost import Cost
+    from lit_video.schemes.layer_cost import Cost
     from lit_video.schemes.sight import Sight
 
 _logger = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ def _checks(contract: "Contract") -> str:
 
 
 def _cost_parts(costs: "list[Cost]", no_costs: dict[str, str]) -> list[Part]:
-    from lit_video.schemes.cost import SCHEME_HEADER, scheme_cells
+    from lit_video.schemes.layer_cost import SCHEME_HEADER, scheme_cells
 
     title = "One layer, a clip of 16 x 64 x 64 pixels, on this CPU"
     table = TextTable(title, SCHEME_HEADER, [scheme_cells(cost) for cost in costs])
@@ -156,7 +156,7 @@ def _profile_scheme(
     text = name_of_scheme(scheme) if train else ""
 
     from lit_video.schemes.contract import check_contract
-    from lit_video.schemes.cost import costs, refusals
+    from lit_video.schemes.layer_cost import costs, refusals
     from lit_video.schemes.sight import in_words
 
     contract = check_contract(kind)

@@ -34,7 +34,7 @@ def function_in_file(source: object) -> Any:
         return None
     existing_path(path, "no such file")
 
-    from lit_video.schemes.loading import module_of_file  # here, because importing torch takes seconds
+    from lit_video.schemes.own_classes import module_of_file  # here, because importing torch takes seconds
 
     try:
         named = getattr(module_of_file(Path(path)), name, None)
@@ -59,7 +59,7 @@ def scheme_of(scheme: "str | Path | type[Scheme]") -> "tuple[str, Callable[..., 
     refuse_unknown_name(file)
 
     from lit_video.network.timesformer import scheme_class  # here, because importing torch takes seconds
-    from lit_video.schemes.loading import import_scheme
+    from lit_video.schemes.own_classes import import_scheme
 
     schemes = built_in()
     if text in schemes:

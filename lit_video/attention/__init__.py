@@ -22,6 +22,8 @@ Each scheme declares a layout of class tokens. ``frame``: one class token before
 from lit_video.attention.axial import Axial as Axial
 from lit_video.attention.bottleneck import Bottleneck as Bottleneck
 from lit_video.attention.divided import Divided as Divided
+from lit_video.attention.divided import Parallel as Parallel
+from lit_video.attention.divided import SpaceBeforeTime as SpaceBeforeTime
 from lit_video.attention.factorised import Factorised as Factorised
 from lit_video.attention.factorised_heads import FactorisedHeads as FactorisedHeads
 from lit_video.attention.joint import Joint as Joint
@@ -30,10 +32,8 @@ from lit_video.attention.local_global import LocalGlobal as LocalGlobal
 from lit_video.attention.local_global import SlidingGlobal as SlidingGlobal
 from lit_video.attention.mixing import Mixing as Mixing
 from lit_video.attention.mixing import MixingPlan as MixingPlan
-from lit_video.attention.parallel import Parallel as Parallel
 from lit_video.attention.scheme import Attention as Attention
 from lit_video.attention.scheme import Grid as Grid
 from lit_video.attention.scheme import Scheme as Scheme
 from lit_video.attention.scheme import ZeroLinear as ZeroLinear
 from lit_video.attention.space import Space as Space
-from lit_video.attention.space_before_time import SpaceBeforeTime as SpaceBeforeTime

@@ -1,4 +1,4 @@
-"""Divided space-time attention."""
+"""Divided space-time attention, in both orders of its steps and with both in parallel."""
 
 import torch
 from torch import Tensor, nn
@@ -60,3 +60,46 @@ class Divided(Scheme):
     def in_space(self, cls: Tensor, z: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
         """Return the space branch for the class token and for the patches."""
         return self.attn.over_with_cls(cls, z, "b (t s) d -> (b t) s d", t=grid.t, s=grid.h * grid.w)
+
+
+class SpaceBeforeTime(Divided):
+    """Divided attention in the other order: space, then time.
+
+        z'  = z  + MSA(LN(z))        over the h w tokens of one frame and the class token
+        z'' = z' + W MSA(LN(z'))     over the t tokens of one location, patches only
+
+    Shape: ``(b, 1 + t * h * w, d)`` -> same.
+    Source: TimeSformer, arXiv:2102.05095, section 4.7 (half a point worse than time before space). No code was
+    released. For the class token and W see :class:`~lit_video.attention.Divided`.
+    """
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend over space, then over time."""
+        cls, z = split_cls(x, self.num_prefix_tokens)
+        cls_branch, patch_branch = self.in_space(cls, z, grid)
+        cls = cls + cls_branch
+        z = z + patch_branch
+
+        z = z + self.in_time(cls, z, grid)
+        return torch.cat((cls, z), dim=1)
+
+
+class Parallel(Divided):
+    """Divided attention with both steps on the same tokens and their branches added.
+
+        z' = z + W MSA_t(LN(z)) + MSA_s(LN(z))
+
+    MSA_t attends over the t tokens of one location, patches only. MSA_s attends over the h w tokens of one frame and
+    the class token. Each has its own LN.
+
+    Shape: ``(b, 1 + t * h * w, d)`` -> same.
+    Source: TimeSformer, arXiv:2102.05095, section 4.7 (0.4 points worse than time before space). No code was
+    released. For the class token and W see :class:`~lit_video.attention.Divided`.
+    """
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend over time and over space."""
+        cls, z = split_cls(x, self.num_prefix_tokens)
+        cls_branch, space_branch = self.in_space(cls, z, grid)
+        time_branch = self.in_time(cls, z, grid)
+        return torch.cat((cls + cls_branch, z + (time_branch + space_branch)), dim=1)

@@ -42,12 +42,8 @@ class Factorised(Scheme):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend along one axis, then the other."""
         for axis in self.axes:
-            branch = self._space if axis == "space" else self._time
-            x = x + branch(x, grid)
+            if axis == "space":
+                x = x + self.attn.over(x, "b (t s) d -> (b t) s d", t=grid.t, s=grid.h * grid.w)
+            else:
+                x = x + self.time_attn.over(x, "b (t s) d -> (b s) t d", t=grid.t, s=grid.h * grid.w)
         return x
-
-    def _space(self, x: Tensor, grid: Grid) -> Tensor:
-        return self.attn.over(x, "b (t s) d -> (b t) s d", t=grid.t, s=grid.h * grid.w)
-
-    def _time(self, x: Tensor, grid: Grid) -> Tensor:
-        return self.time_attn.over(x, "b (t s) d -> (b s) t d", t=grid.t, s=grid.h * grid.w)

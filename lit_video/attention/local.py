@@ -44,12 +44,12 @@ class LocalWindow(Scheme):
     def attend(self, q: Tensor, kv: Tensor) -> Tensor:
         """Return the branch ``(b, t * m, d)``; keys and values may begin at an earlier frame than queries."""
         before = kv.shape[1] - q.shape[0]
-        frames = [self._frame(q[t], kv, before + t) for t in range(q.shape[0])]
+        frames: list[Tensor] = []
+        for i in range(q.shape[0]):
+            t = before + i
+            first = max(t - self.window, 0)
+            last = t if self.causal else t + self.window
+            k, v = rearrange(kv[:, first : last + 1], "kv j b a m c -> kv b a (j m) c")
+            y = F.scaled_dot_product_attention(q[i], k, v)
+            frames.append(rearrange(y, "b a m c -> b m (a c)"))
         return self.attn.proj(torch.cat(frames, dim=1))
-
-    def _frame(self, q: Tensor, kv: Tensor, t: int) -> Tensor:
-        first = max(t - self.window, 0)
-        last = t if self.causal else t + self.window
-        k, v = rearrange(kv[:, first : last + 1], "kv j b a m c -> kv b a (j m) c")
-        y = F.scaled_dot_product_attention(q, k, v)
-        return rearrange(y, "b a m c -> b m (a c)")

@@ -118,22 +118,20 @@ class Attention(nn.Module):
     ) -> Tensor:
         """Attend from ``q (b, m, a, c)`` to ``k, v (b, j, a, c)``, merge the heads and project to ``(b, m, d)``.
 
-        ``seen (m, j)``: True where a query sees a key, or a bias to add; ``None``: all keys. ``then``: a final layer.
+        ``seen (m, j)``: True where a query sees a key, or a bias to add; ``None``: all keys.
+        ``then``: a final layer, W (W_o y + b_o) + b; training with many tokens computes (W W_o) y + (W b_o + b), at
+        less cost.
         """
         q, k, v = (rearrange(y, "b m a c -> b a m c") for y in (q, k, v))
         y = F.scaled_dot_product_attention(q, k, v, seen)
         y = rearrange(y, "b a m c -> b m (a c)")
-        return self.proj(y) if then is None else self._project_twice(y, then)
+        if then is None:
+            return self.proj(y)
 
-    def _project_twice(self, y: Tensor, then: nn.Linear) -> Tensor:
-        """Return W (W_o y + b_o) + b; training with many tokens computes (W W_o) y + (W b_o + b), which costs less.
-
-        The shortcut uses the weights of two layers without a call of either, so both have to be plain.
-        """
+        # the shortcut uses the weights of two layers without a call of either, so both have to be plain
         many = y.shape[0] * y.shape[1] > y.shape[2]
         if not (self.training and many and is_plain(self.proj) and is_plain(then)):
             return then(self.proj(y))
-
         return F.linear(y, then.weight @ self.proj.weight, F.linear(self.proj.bias, then.weight, then.bias))
 
     def forward(self, x: Tensor, then: nn.Linear | None = None) -> Tensor:

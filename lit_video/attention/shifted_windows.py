@@ -47,7 +47,9 @@ class ShiftedWindows(Scheme):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within windows."""
         window = Grid(*map(min, grid, self.window))
-        shift = Grid(*(self._shift(size, side) for size, side in zip(grid, window, strict=True)))
+        shift = Grid(0, 0, 0)
+        if self.shifted:  # along the axes on which the clip is longer than the window
+            shift = Grid(*(side // 2 if side < size else 0 for size, side in zip(grid, window, strict=True)))
         sides = dict(i=window.t, j=window.h, k=window.w)
         num_windows = dict(t=grid.t // window.t, h=grid.h // window.h, w=grid.w // window.w)
 
@@ -64,10 +66,6 @@ class ShiftedWindows(Scheme):
         before, after = AXES.split("->")
         y = rearrange(y, f"{after} -> {before}", **sides, **num_windows)
         return x + y.roll((shift.t, shift.h, shift.w), (1, 2, 3)).reshape(x.shape)
-
-    def _shift(self, size: int, side: int) -> int:
-        """Return the shift along an axis of ``size`` tokens with windows of ``side`` tokens."""
-        return side // 2 if self.shifted and side < size else 0
 
     def _bias(self, window: Grid) -> Tensor:
         """Return B for every pair of the n tokens in a window: ``(a, n, n)``."""

@@ -42,11 +42,8 @@ class Trajectory(Scheme):
         framewise = rearrange(paths, "b (t s) u d -> b t s u d", t=grid.t)
         now = torch.diagonal(framewise, dim1=1, dim2=3)  # results for the patch's own frame, u = t: (b, s, d, t)
         now = rearrange(now, "b s d t -> b (t s) d")
-        patch_branch = self._along(paths, now)
-        return x + self.attn.proj(torch.cat((cls_branch, patch_branch), dim=1))
-
-    def _along(self, paths: Tensor, now: Tensor) -> Tensor:
-        """Attend from ``now (b, n, d)`` to the trajectories ``paths (b, n, t, d)``, and merge the heads."""
         q = rearrange(self.path_q(now), "b n (a c) -> (b n) a 1 c", a=self.attn.num_heads)
         k, v = rearrange(self.path_kv(paths), "b n t (kv a c) -> kv (b n) a t c", kv=2, a=self.attn.num_heads)
-        return rearrange(F.scaled_dot_product_attention(q, k, v), "(b n) a 1 c -> b n (a c)", b=now.shape[0])
+        patch_branch = F.scaled_dot_product_attention(q, k, v)
+        patch_branch = rearrange(patch_branch, "(b n) a 1 c -> b n (a c)", b=x.shape[0])
+        return x + self.attn.proj(torch.cat((cls_branch, patch_branch), dim=1))

@@ -80,7 +80,7 @@ def checkpoint(text: str) -> Path:
 
 def scheme_file(text: str) -> str:
     """Import the classes of a run from a file; return the file's name."""
-    from lit_video.schemes.loading import import_code
+    from lit_video.schemes.own_classes import import_code
 
     try:
         return import_code(text)

@@ -121,25 +121,18 @@ def remove_later(run_dir: Path, checkpoint: Path | None) -> None:
         part.unlink()
 
     step = -1
-    saved_before = set[str]()
+    saved_before = set[str]()  # names of files that existed when the checkpoint was saved
     if checkpoint:
         content = peek(checkpoint)
         step = content["global_step"]
-        saved_before = _saved_before(content)
+        for state in content["callbacks"].values():
+            if "best_k_models" in state:
+                paths = [*state["best_k_models"], state["best_model_path"], state["last_model_path"]]
+                saved_before.update(path.rpartition(f"/{BEST}/")[2] for path in paths)
 
     for file in folder.rglob("*.ckpt"):
         if _step_of(file) >= step and file.relative_to(folder).as_posix() not in saved_before:
             file.unlink()
-
-
-def _saved_before(content: dict[str, Any]) -> set[str]:
-    """Return the names of ModelCheckpoint's files, in the folder ``best``, that existed when a checkpoint was saved."""
-    names = set[str]()
-    for state in content["callbacks"].values():
-        if "best_k_models" in state:
-            paths = [*state["best_k_models"], state["best_model_path"], state["last_model_path"]]
-            names.update(path.rpartition(f"/{BEST}/")[2] for path in paths)
-    return names
 
 
 def _step_of(file: Path) -> float:

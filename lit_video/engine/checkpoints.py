@@ -91,7 +91,9 @@ class Checkpoints(Checkpoint):
         if action == NOT_FINITE:
             self.file.flush()
             self.finite.fail()
-        if _training_ends(trainer):
+        # no checkpoint of the step that ends training, perhaps in the middle of an epoch: a run that resumed from it
+        # would leave out the last validation
+        if trainer.should_stop or trainer.global_step == trainer.max_steps:
             return
 
         trainer.save_checkpoint(self.path)
@@ -184,11 +186,3 @@ def certain_batches(loaders: Sequence[Any], most: Sequence[float]) -> list[int]:
         for loader in loaders
     ]
     return [0 if stream else int(count) for stream, count in zip(streams, most, strict=True)]
-
-
-def _training_ends(trainer: Trainer) -> bool:
-    """Return whether training ends after this step, perhaps in the middle of an epoch.
-
-    There must be no checkpoint of such a step: a run that resumed from it would leave out the last validation.
-    """
-    return trainer.should_stop or trainer.global_step == trainer.max_steps

@@ -11,7 +11,6 @@ from PIL import Image
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.records import relative
-from lit_video.engine.film_strip import film_strip
 from lit_video.runs.mistakes import (
     MISTAKE_COLUMNS,
     MISTAKES,
@@ -25,6 +24,11 @@ from lit_video.utils.files import read_regular, write_bytes, write_table
 from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.text import to_text
 from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import DecodeError, segment
+
+FRAME_GAP = 4  # pixels between two frames of a strip
+MOST_SHOWN = 8
+FEWEST_SHOWN = 3
 
 
 def write_mistakes(file: Path, predictions: Predictions, data: VideoDataModule) -> None:
@@ -39,7 +43,13 @@ def write_mistakes(file: Path, predictions: Predictions, data: VideoDataModule) 
     for i, record in zip(wrong, mistaken, strict=True):
         target = ", ".join(task.classes[task.target[i]] for task in tasks)
         predicted = ", ".join(task.classes[task.predicted[i]] for task in tasks)
-        rows.append((_name(record, data.data_root()), target, predicted, f"{probability[i]:.4f}", ""))
+        name = relative(record.path, data.data_root())
+        if record.end is not None:  # the times of a segment, as a W3C media fragment
+            name += f"#t={record.start or 0:g},{record.end:g}"
+        elif record.start is not None:
+            name += f"#t={record.start:g}"
+
+        rows.append((name, target, predicted, f"{probability[i]:.4f}", ""))
     _write(file, rows, [film_strip(record) for record in mistaken[:MOST_STRIPS]])
 
 
@@ -63,14 +73,6 @@ def join_mistakes(run_dir: Path, folds: Mapping[str, Path]) -> None:
     _write(run_dir / MISTAKES, rows, strips)
 
 
-def _name(record: VideoRecord, root: Path) -> str:
-    """Return a video's relative path; a segment's times follow as a W3C media fragment: ``video.mp4#t=1.5,3``."""
-    name = relative(record.path, root)
-    if record.end is not None:
-        return f"{name}#t={record.start or 0:g},{record.end:g}"
-    return name if record.start is None else f"{name}#t={record.start:g}"
-
-
 def _write(file: Path, rows: Sequence[Sequence[str]], strips: Sequence[Image.Image]) -> None:
     """Write a table of mistakes, and beside it a picture of their strips, one below another."""
     picture = Image.new("RGB", (STRIP_WIDTH, STRIP_HEIGHT * max(1, len(strips))))
@@ -81,3 +83,42 @@ def _write(file: Path, rows: Sequence[Sequence[str]], strips: Sequence[Image.Ima
 
     write_table(file, [MISTAKE_COLUMNS, *rows])
     write_bytes(file.with_name(STRIPS), content.getvalue())
+
+
+def film_strip(record: VideoRecord) -> Image.Image:
+    """Return a strip of a video's frames, of ``STRIP_WIDTH`` by ``STRIP_HEIGHT`` pixels; grey if it is unreadable.
+
+    The frames that fit beside each other, at least three and at most eight, are scaled to the strip's height; if not
+    even three would fit, they are scaled to a third of the strip's width.
+    """
+    try:
+        first, table = segment(record.path, record.table(), start=record.start, end=record.end)
+        frames = [Image.fromarray(frame) for frame in record.decode(_evenly(first, table.count, MOST_SHOWN))]
+    except DecodeError:
+        return Image.new("RGB", (STRIP_WIDTH, STRIP_HEIGHT), "grey")
+
+    # the largest size with a frame's proportions that fits three times into a strip
+    widest = (STRIP_WIDTH + FRAME_GAP) // FEWEST_SHOWN - FRAME_GAP
+    scale = min(STRIP_HEIGHT / frames[0].height, widest / frames[0].width)
+    width = max(1, round(scale * frames[0].width))
+    height = max(1, round(scale * frames[0].height))
+    # if a frame is enlarged, its pixels stay visible as squares, because the model sees no more
+    resampling = Image.Resampling.NEAREST if width >= frames[0].width else Image.Resampling.LANCZOS
+
+    number = min(len(frames), (STRIP_WIDTH + FRAME_GAP) // (width + FRAME_GAP))
+    shown = [frames[i] for i in _evenly(0, len(frames), number)]
+
+    strip = Image.new("RGB", (STRIP_WIDTH, STRIP_HEIGHT), "black")
+    taken = number * width + (number - 1) * FRAME_GAP
+    for i, frame in enumerate(shown):
+        left = (STRIP_WIDTH - taken) // 2 + i * (width + FRAME_GAP)
+        strip.paste(frame.resize((width, height), resampling), (left, (STRIP_HEIGHT - height) // 2))
+    return strip
+
+
+def _evenly(first: int, count: int, number: int) -> list[int]:
+    """Return ``number`` of ``count`` numbers, evenly from the first to the last; all of them if they are fewer."""
+    number = min(number, count)
+    if number == 1:
+        return [first + count // 2]
+    return [first + round(i * (count - 1) / (number - 1)) for i in range(number)]

@@ -8,7 +8,7 @@ from lightning import Trainer
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.modules.hooks import logged_name
-from lit_video.modules.own_metric import metric_values
+from lit_video.modules.metrics import metric_values
 
 # metrics of this package's models: pattern of the name, with Lightning's suffix if there are several loaders
 LOWER = re.compile(r"(train|val|test)/loss(/dataloader_idx_\d+)?")

@@ -141,7 +141,11 @@ class ReportBroken(Callback):
         where = ""
         if self.run_dir:
             file = self.run_dir / "broken.csv"
-            _write_broken(file, broken)
+            rows = broken.rows()
+            if rows:
+                write_table(file, [("split", "path", "reason"), *rows])
+            else:
+                file.unlink(missing_ok=True)
             where = f" (see {file})"
 
         splits = ("test",) if trainer.testing else ("train", "val")
@@ -153,15 +157,6 @@ class ReportBroken(Callback):
             _logger.info(printable(gaps))
 
     on_test_end = on_fit_end
-
-
-def _write_broken(file: Path, broken: BrokenVideos) -> None:
-    """List the broken videos in a file; remove the file if there are none."""
-    rows = broken.rows()
-    if rows:
-        write_table(file, [("split", "path", "reason"), *rows])
-    else:
-        file.unlink(missing_ok=True)
 
 
 def _broken(trainer: Trainer) -> BrokenVideos:

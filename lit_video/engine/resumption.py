@@ -34,11 +34,12 @@ class ExactResumption(Callback):
         """Add to the checkpoint whether a validation follows its step, and state that Lightning leaves out."""
         epoch: Any = trainer.fit_loop.epoch_progress.current  # its declared type lacks ``processed``
         deferred = [saver.state_key for saver in _savers(trainer) if saver._defer_save_until_validation]
+        is_end_of_epoch = epoch.processed == epoch.ready
         checkpoint[POINT] = {
             "metrics": {key: float(value) for key, value in trainer.callback_metrics.items()},
             "validation": _at_batch_end(trainer) and validation_follows(trainer),
             "deferred": deferred,
-            "stopped": trainer.should_stop and epoch.processed == epoch.ready,  # for instance by EarlyStopping
+            "stopped": trainer.should_stop and is_end_of_epoch,  # for instance by EarlyStopping
         }
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
@@ -56,12 +57,13 @@ class ExactResumption(Callback):
         batches = progress["epoch_loop.batch_progress"]
         if batches["total"]["completed"] == batches["total"]["processed"]:
             return  # not saved at the end of a step
+        # the batch counts as complete, so that what follows it comes next: a validation, or the end of the epoch
         if batches["is_last_batch"] or point["validation"]:
             for counts in (batches["total"], batches["current"]):
                 counts["completed"] = counts["processed"]
         if point["validation"]:
             _begin_validation(progress["epoch_loop.val_loop.batch_progress"])
-        elif batches["is_last_batch"]:
+        elif batches["is_last_batch"]:  # Lightning counts a step after the hook that saves
             progress["epoch_loop.state_dict"]["_batches_that_stepped"] += 1
         self._epoch_ends = batches["is_last_batch"]
 

@@ -30,10 +30,10 @@ from lit_video.video.seeding import digest
 
 _logger = logging.getLogger(__name__)
 
-# Slurm gives a job 30 s to stop; by default W&B may take 90 s to start, and any time to finish.
 MOST_TAG = 64  # most characters of a tag that W&B takes
 MOST_NAME = 128  # characters of a name or a group
 MOST_ID = 110  # characters of a run's names in its id: with a digest, as the name of an artifact, at most 128
+# Slurm gives a job 30 s to stop; by default W&B may take 90 s to start, and any time to finish
 LIMITS = {"WANDB_INIT_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT_RAISES": "true"}
 
 
@@ -58,9 +58,8 @@ class RowLogger(WandbLogger):
         if commit is not None:
             shown["commit"] = commit
 
-        lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
         names = _cut(f"{facts.table}-{facts.scale}-{facts.row}-seed{facts.seed}", MOST_ID)
-        run_id = f"{names}-{lasting:06x}"
+        run_id = f"{names}-{_six_digits(str(sorted(lasting_settings(config).items())))}"
         if "WANDB_SWEEP_ID" in os.environ:  # the agent of a W&B sweep assigns the id
             run_id = os.environ.get("WANDB_RUN_ID", run_id)
 
@@ -178,8 +177,13 @@ def _cut(name: str, most: int) -> str:
     """Return a name of at most ``most`` characters: of a longer one its beginning, and a digest that tells it."""
     if len(name) <= most:
         return name
-    mark = f"-{digest(name) % 16**6:06x}"
+    mark = f"-{_six_digits(name)}"
     return name[: most - len(mark)] + mark
+
+
+def _six_digits(text: str) -> str:
+    """Return a digest of a text in six hexadecimal digits."""
+    return f"{digest(text) % 16**6:06x}"
 
 
 def wandb_media(run_dir: Path) -> dict[str, Any]:

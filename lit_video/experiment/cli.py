@@ -21,7 +21,7 @@ from lit_video.engine.progress import ReportBroken
 from lit_video.errors import UserError, one_line, raised_by
 from lit_video.experiment.ignored import LINKED_SETTINGS
 from lit_video.modules import VideoClassifier
-from lit_video.schemes.loading import import_named
+from lit_video.schemes.own_classes import import_named
 from lit_video.settings.effects import OWN_CODE, RUN_KEYS
 from lit_video.settings.messages import explain
 from lit_video.settings.nested import Nested

@@ -10,7 +10,7 @@ from lit_video.experiment.cli import VideoCLI, user_errors
 from lit_video.experiment.recorded_classes import TrustedPackages
 from lit_video.modules import VideoClassifier
 from lit_video.runs.folder import read_record
-from lit_video.schemes.loading import is_known, names_of
+from lit_video.schemes.own_classes import is_known, names_of
 from lit_video.settings.effects import model_names, picked
 from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested

@@ -16,7 +16,7 @@ from lit_video.experiment.layers import of_files, with_user_settings
 from lit_video.experiment.request import Run
 from lit_video.runs.identity import Identity, differences
 from lit_video.runs.result import Override
-from lit_video.schemes.loading import names_of, source_file
+from lit_video.schemes.own_classes import names_of, source_file
 from lit_video.settings.effects import data_names, model_names, picked
 from lit_video.settings.flat import CALLBACKS, OWN, flatten
 from lit_video.settings.nested import ARGUMENTS, CLASS, Nested, merged, short_key

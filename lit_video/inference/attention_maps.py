@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.attention_picture import attention_picture, range_line
@@ -89,7 +88,11 @@ def attention_maps(
         UserError: the path holds no video or several; the checkpoint is wrong, or its model has no attention.
     """
     refuse_wrong_values(attention_maps, locals())
-    record = _only_video(video, fps)
+    records = find_videos(video, fps)
+    if len(records) > 1:
+        raise UserError(f"{video}: {len(records)} videos; attention is drawn for one")
+
+    record = records[0]
     trained = load(ckpt)
     model = trained.model.to(choose_device(device))
     network = model.network
@@ -107,10 +110,15 @@ def attention_maps(
     except ValueError as error:
         raise UserError(str(error)) from error
 
-    tubelet_of = _tubelets_by_frame(network, len(clip_frames))
-    drawn_frames = list(tubelet_of)
-    tubelets = list(tubelet_of.values())
-    maps = _relative_to_mean(result.patches)
+    drawn_frames: list[int] = []  # numbers of the frames that the network uses
+    tubelets: list[int] = []
+    for tubelet, frames in enumerate(tubelet_frames(network.embed.patches, len(clip_frames))):
+        drawn_frames += frames
+        tubelets += [tubelet] * len(frames)
+
+    relevance = result.patches.double().cpu()
+    total = max(float(relevance.sum()), 1e-12)
+    maps: NDArray[np.float64] = (relevance * (relevance.numel() / total)).numpy()  # their mean is 1
     video_frames = [clip_frames[frame] for frame in drawn_frames]
     pixels = record.decode(clip_frames)[drawn_frames]
     return AttentionMaps(
@@ -121,31 +129,6 @@ def attention_maps(
         tubelets=tubelets,
         lines=[*_title(trained, record, result), range_line(maps)],
     )
-
-
-def _only_video(video: str | Path, fps: float | None) -> VideoRecord:
-    """Return the video at a path; refuse a folder that holds several."""
-    records = find_videos(video, fps)
-    if len(records) > 1:
-        raise UserError(f"{video}: {len(records)} videos; attention is drawn for one")
-    return records[0]
-
-
-def _tubelets_by_frame(network: VideoTransformer, num_frames: int) -> dict[int, int]:
-    """Return the tubelet of each frame of a clip that the network uses."""
-    tubelet_of: dict[int, int] = {}
-    for tubelet, frames in enumerate(tubelet_frames(network.embed.patches, num_frames)):
-        for frame in frames:
-            tubelet_of[frame] = tubelet
-    return tubelet_of
-
-
-def _relative_to_mean(patches: Tensor) -> NDArray[np.float64]:
-    """Scale the relevance of patches ``(t, h, w)`` to a mean of 1."""
-    relevance = patches.double().cpu()
-    total = max(float(relevance.sum()), 1e-12)
-    scaled: NDArray[np.float64] = (relevance * (relevance.numel() / total)).numpy()
-    return scaled
 
 
 def _cropped(frames: Frames, view: EvaluationViews) -> Frames:

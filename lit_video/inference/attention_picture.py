@@ -58,7 +58,8 @@ def attention_picture(
 
     letters = int(12 * figure_width)
     figure.suptitle("\n".join(fill(line, letters) for line in title), fontsize=10)
-    bar = figure.colorbar(ScalarMappable(LogNorm(1 / MOST, MOST), _bar_colours()), ax=axes, shrink=0.8, aspect=30)
+    colours = ListedColormap(_tinted(np.linspace(-1, 1, 255), np.array([BAR_GROUND])))  # the maps', over a grey frame
+    bar = figure.colorbar(ScalarMappable(LogNorm(1 / MOST, MOST), colours), ax=axes, shrink=0.8, aspect=30)
     bar.set_label(BAR, fontsize=8)
     bar.set_ticks(list(BAR_TICKS), labels=list(BAR_TICKS.values()), minor=False)
     bar.ax.minorticks_off()
@@ -72,7 +73,9 @@ def overlay_maps(frames: Frames, maps: NDArray[np.float64]) -> Frames:
     height, width = frames.shape[1:3]
     rows = np.arange(height) * maps.shape[1] // height
     columns = np.arange(width) * maps.shape[2] // width
-    strengths = _strengths(maps)[:, rows][:, :, columns]
+    # on a logarithmic scale from -1 (1 / MOST or less) over 0 (even) to 1 (MOST or more)
+    strengths = np.log(np.clip(maps, 1 / MOST, MOST)) / np.log(MOST)
+    strengths = strengths[:, rows][:, :, columns]
     grey = frames.mean(-1, keepdims=True) / 255
     return np.round(255 * _tinted(strengths, grey)).astype(np.uint8)
 
@@ -84,24 +87,12 @@ def range_line(maps: NDArray[np.float64]) -> str:
     return f"almost even: {line}" if low > 1 / 1.5 and high < 1.5 else line
 
 
-def _strengths(maps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return shares on a logarithmic scale from -1 (``1 / MOST`` or less) over 0 (even) to 1 (``MOST`` or more)."""
-    shares = np.clip(maps, 1 / MOST, MOST)
-    strengths: NDArray[np.float64] = np.log(shares) / np.log(MOST)
-    return strengths
-
-
 def _tinted(strengths: NDArray[np.float64], grey: NDArray[np.float64]) -> NDArray[np.float64]:
     """Lay the colour of each strength over grey: the stronger, the less transparent; RGB in the last dimension."""
     colours = np.where(strengths[..., None] > 0, to_rgb(MORE), to_rgb(LESS))
     opacity = OPACITY * np.abs(strengths)[..., None]
     tinted: NDArray[np.float64] = opacity * colours + (1 - opacity) * grey
     return tinted
-
-
-def _bar_colours() -> ListedColormap:
-    """Return the colours of the bar: those of the maps, over a grey frame."""
-    return ListedColormap(_tinted(np.linspace(-1, 1, 255), np.array([BAR_GROUND])))
 
 
 def _draw_borders(panel: Axes, patches: tuple[int, ...], size: tuple[int, int]) -> None:

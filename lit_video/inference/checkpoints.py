@@ -30,8 +30,15 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
     """Read a checkpoint without running its code; errors name the setting ``option``."""
     if not path.is_file():
         raise OptionError(option, f"{path}: no such file; a run's checkpoint is last.ckpt")
-    if path.suffix == ".safetensors":
-        return _exported(path, option)
+    if path.suffix == ".safetensors":  # written by export --to safetensors
+        try:
+            settings = json.loads(path.with_name(EXPORTED).read_text(encoding="utf-8"))
+            weights = {f"network.{name}": value for name, value in load_file(path).items()}
+            refuse_changed(path, weights)
+            hyper_parameters = settings.pop("hyper_parameters")
+            return {"state_dict": weights, "hyper_parameters": hyper_parameters, CHECKPOINT_KEY: settings}
+        except Exception as error:  # the file may come from anybody
+            raise OptionError(option, f"{path} with {EXPORTED} is no export of lit_video: {one_line(error)}") from error
     if not is_zipfile(path):
         raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video")
 
@@ -50,18 +57,6 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
     except ValueError as error:
         raise OptionError(option, f"{path}: {error}; train again, or take another file") from error
     return checkpoint
-
-
-def _exported(path: Path, option: str) -> dict[str, Any]:
-    """Read the weights and settings of ``export --to safetensors`` as a checkpoint."""
-    try:
-        settings = json.loads(path.with_name(EXPORTED).read_text(encoding="utf-8"))
-        weights = {f"network.{name}": value for name, value in load_file(path).items()}
-        refuse_changed(path, weights)
-        hyper_parameters = settings.pop("hyper_parameters")
-        return {"state_dict": weights, "hyper_parameters": hyper_parameters, CHECKPOINT_KEY: settings}
-    except Exception as error:  # the file may come from anybody
-        raise OptionError(option, f"{path} with {EXPORTED} is no export of lit_video: {one_line(error)}") from error
 
 
 def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path) -> VideoClassifier:

@@ -55,7 +55,17 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, *, fol
     stored = of_our_own(checkpoint)
 
     try:
-        _refuse_foreign(model)
+        # no class of transformers computes these three
+        if isinstance(model.num_classes, dict):
+            raise ValueError("classes of transformers have one head, but this model has several")
+        height, width = height_and_width(model.hparams["image_size"])
+        if height != width:
+            raise ValueError(
+                f"clips of {height} x {width} pixels: transformers' preprocessors crop squares; use --to pt2"
+            )
+        if getattr(model.network, "readout", None) is mean_frame_token:
+            raise ValueError("with space attention, transformers gives the logits of every frame, not their mean")
+
         weights = renamed(model.network)
         preprocessor = _preprocessor(stored.clips, is_vivit)
     except ValueError as error:
@@ -72,19 +82,6 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, *, fol
     if preprocessor:
         _write_json(folder / "preprocessor_config.json", preprocessor)
     return f"{folder} for {config['architectures'][0]}"
-
-
-def _refuse_foreign(model: VideoClassifier) -> None:
-    """Raise a ValueError if no class of transformers computes what the model does."""
-    if isinstance(model.num_classes, dict):
-        raise ValueError("classes of transformers have one head, but this model has several")
-
-    height, width = height_and_width(model.hparams["image_size"])
-    if height != width:
-        raise ValueError(f"clips of {height} x {width} pixels: transformers' preprocessors crop squares; use --to pt2")
-
-    if getattr(model.network, "readout", None) is mean_frame_token:
-        raise ValueError("with space attention, transformers gives the logits of every frame, not their mean")
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -175,9 +172,12 @@ def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, *, folder: Path
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # exporters emit warnings about their own code
         program = WRITERS[to](network, example, path)
-        differences = [_difference(network, program, clip) for clip in others]
+        differences = []
+        for clip in others:
+            expected = network(clip)
+            differences.append((program(clip) - expected).abs().max() / expected.abs().max())
 
-    difference = float(torch.tensor(differences).max())  # NaN if any is NaN, unlike Python's max
+    difference = float(torch.stack(differences).max())  # NaN if any is NaN, unlike Python's max
     if not difference <= TOLERANCE:
         path.unlink()
         raise UserError(f"--to {to}: program deleted: its logits differ by {difference:.1e} of the largest logit")
@@ -189,11 +189,6 @@ def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, *, folder: Path
     }
     _write_json(folder / EXPORTED, settings)
     return f"{path} for batches of any size, and {EXPORTED}; its logits differ by {difference:.0e}"
-
-
-def _difference(network: nn.Module, program: Program, clip: Tensor) -> float:
-    expected = network(clip)
-    return float((program(clip) - expected).abs().max() / expected.abs().max())
 
 
 def _pt2(network: nn.Module, clip: Tensor, path: Path) -> Program:
@@ -297,6 +292,7 @@ def _loading_code(settings: Mapping[str, Any], clips: Mapping[str, Any], to: str
         chooser, chosen = _frame_choice(clips)
         values |= {"MEAN": clips["mean"], "STD": clips["std"]} | chosen
         values["CHANNELS"] = "[..., ::-1]" if clips.get("channels") == "bgr" else ""
+        # the code decodes a clip; where no template chooses its frames, zeros stand in for them
         templates = ["decode", chooser, clips.get("views", "even")] if chooser else ["frames"]
         templates += ["pipeline"] if for_transformers else ["clip", to]
     else:

@@ -174,7 +174,10 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
     The output is the classifier's input: the class token, the mean over the frames' class tokens, or the mean over all
     tokens, after the temporal layers if there are any.
     """
-    network = _twin(network)
+    # a copy with the same weights: threads that share these do not see its hooks
+    weights = chain(network.parameters(), network.buffers())
+    network = copy.deepcopy(network, {id(weight): weight for weight in weights})
+
     outputs: list[tuple[Tensor, Grid]] = []
     with (
         torch.no_grad(),
@@ -197,12 +200,6 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
     place = patch_places(embedded.shape[1], grid, network.embed.prefix).to(clip.device)
     patches = shares[0].sum(-1)[place].detach()
     return Rollout(patches, 1 - float(patches.sum()), logits)
-
-
-def _twin(network: VideoTransformer) -> VideoTransformer:
-    """Return a copy with the same weights; a hook or other weights on it are not seen by threads that share these."""
-    weights = chain(network.parameters(), network.buffers())
-    return copy.deepcopy(network, {id(weight): weight for weight in weights})
 
 
 def patch_places(tokens: int, grid: Grid, prefix: Prefix) -> Tensor:

@@ -124,8 +124,15 @@ class Queue:
         is_stopping = False
         with self._signals():
             while self._running or (self._waiting and not self.stop):
-                self._fill(free_slots)
-                free_slots[:0] = self._freed_slots()
+                while self._waiting and free_slots and not self.stop:
+                    if self._start(self._waiting.pop(0), free_slots[0]):
+                        free_slots.pop(0)
+
+                for attempt in [*self._running]:
+                    if attempt.process.poll() is not None:
+                        self._running.remove(attempt)
+                        free_slots.insert(0, attempt.slot)
+                        self._ended(attempt)
 
                 if self.stop and not is_stopping:
                     is_stopping = True
@@ -134,22 +141,6 @@ class Queue:
                         self.say(f"{self.stop.name}: stopping {running} at the next checkpoint")
                 watch()
                 time.sleep(POLL)
-
-    def _fill(self, free_slots: list[Slot]) -> None:
-        """Start waiting runs in the free slots, and take these from the list."""
-        while self._waiting and free_slots and not self.stop:
-            if self._start(self._waiting.pop(0), free_slots[0]):
-                free_slots.pop(0)
-
-    def _freed_slots(self) -> list[Slot]:
-        """Take the runs that have ended out of the queue; return their slots, last first."""
-        freed: list[Slot] = []
-        for attempt in [*self._running]:
-            if attempt.process.poll() is not None:
-                self._running.remove(attempt)
-                freed.insert(0, attempt.slot)
-                self._ended(attempt)
-        return freed
 
     def leave(self, run: Run, detail: str) -> None:
         """Leave a run to the process or job that runs it."""

@@ -121,7 +121,7 @@ def submit(runs: Sequence[Run], resources: Resources) -> None:
 
 
 def _submitted(command: Sequence[str], script: str) -> str:
-    """Submit a script; return the job's number."""
+    """Submit a script; return the job's number from sbatch's answer, before which sites print banners."""
     try:
         done = subprocess.run(command, input=script, capture_output=True, text=True, env=own_environment())
     except FileNotFoundError:
@@ -129,7 +129,14 @@ def _submitted(command: Sequence[str], script: str) -> str:
     if done.returncode:
         lines = done.stderr.replace("sbatch: error: ", "").strip().splitlines()
         raise UserError(f"--launcher slurm: sbatch: {'; '.join(lines)}")
-    return _job_number(done.stdout)
+
+    for line in reversed(done.stdout.splitlines()):
+        number = JOB_NUMBER.fullmatch(line.strip())
+        if number:
+            return number[1]
+    printed = "; ".join(done.stdout.split("\n")).strip()[:200] or "nothing"
+    advice = "the runs may be in the queue: look there (squeue --me) and cancel them before you repeat the command"
+    raise UserError(f"--launcher slurm: sbatch printed {printed!r}, no job's number; {advice}")
 
 
 def _write_queued(run: Run, task: str) -> None:
@@ -140,15 +147,3 @@ def _write_queued(run: Run, task: str) -> None:
         status = read_status(run.folder) or Status("queued")
         if status.job != task:  # if equal, the run has begun and ended already
             write_status(run.folder, structs.replace(status, state="queued", job=task, message=""))
-
-
-def _job_number(answer: str) -> str:
-    """Return the job's number from sbatch's answer; sites print banners before it."""
-    for line in reversed(answer.splitlines()):
-        number = JOB_NUMBER.fullmatch(line.strip())
-        if number:
-            return number[1]
-
-    printed = "; ".join(answer.split("\n")).strip()[:200] or "nothing"
-    advice = "the runs may be in the queue: look there (squeue --me) and cancel them before you repeat the command"
-    raise UserError(f"--launcher slurm: sbatch printed {printed!r}, no job's number; {advice}")

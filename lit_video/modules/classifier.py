@@ -18,9 +18,15 @@ from lit_video.modules.evaluation import log_hits, metric_of, numbering
 from lit_video.modules.hooks import ClassifierHooks, after_package
 from lit_video.modules.hyper_parameters import add_settings, checked_settings, keep_storable, settings_of, videos_of
 from lit_video.modules.losses import ClipLoss, check_loss, summed_loss
-from lit_video.modules.metrics import VideoAccuracy, ViewAverage, cross_entropy, right_clips, video_metric
+from lit_video.modules.metrics import (
+    VideoAccuracy,
+    ViewAverage,
+    cross_entropy,
+    metric_values,
+    right_clips,
+    video_metric,
+)
 from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule, optimization_of
-from lit_video.modules.own_metric import metric_values
 from lit_video.modules.starting_weights import StartingWeights, backbone_digest, keep_features, tell_whether_awaited
 from lit_video.modules.weights_record import record_of
 from lit_video.network.aggregation import Probe, keeping_inputs, linear_head, put_probe, replace_head
@@ -171,11 +177,6 @@ class VideoClassifier(LightningModule):
     def scheme_name(self) -> str:
         """Name in comparisons of schemes: the family and its kind of attention, without sizes and windows."""
         return type(self).__name__
-
-    @property
-    def _has_users_network(self) -> bool:
-        """Whether the user gave the network, whose weights are then the user's too, or a family has built it."""
-        return settings_of(self)["family"] == VideoClassifier.__name__
 
     @property
     def _has_positions_in_time(self) -> bool:
@@ -329,7 +330,8 @@ class VideoClassifier(LightningModule):
         for line in lines:
             rank_zero_only(_logger.info)(line)
 
-        drawn = not (self.weights_record.is_loaded or self._has_users_network)
+        of_user = settings_of(self)["family"] == VideoClassifier.__name__  # the user gave the network, and its weights
+        drawn = not (self.weights_record.is_loaded or of_user)
         if self._fits and self.frozen is not None and drawn:
             raise UserError(f"model.freeze: {self.frozen} would freeze random weights: give model.weights")
 

@@ -30,23 +30,7 @@ def layers_below(module: nn.Module) -> dict[str, int]:
     Raises:
         UserError: there are no layers.
     """
-    layers: dict[str, int] = {}
-    for prefix, network, number in _networks(module):
-        numbers = number(network)
-        order = sorted({*numbers.values()})
-        layers |= {f"{prefix}{name}": len(order) - order.index(layer) for name, layer in numbers.items()}
-
-    if not layers:
-        network = getattr(module, "network", module)
-        raise UserError(
-            f"layer_decay: {type(network).__name__} has no layers that are known; leave it out, or give the network "
-            "a method group_matcher(coarse=False) like timm's"
-        )
-    return layers
-
-
-def _networks(module: nn.Module) -> Iterator[tuple[str, nn.Module, Any]]:
-    """Yield prefix, network and function that numbers its layers, for the outermost networks whose layers are known."""
+    # the outermost networks whose layers are known: prefix, network, and the function that numbers its layers
     networks: list[tuple[str, nn.Module, Any]] = []
     for name, part in module.named_modules():
         prefix = f"{name}." if name else ""
@@ -57,11 +41,23 @@ def _networks(module: nn.Module) -> Iterator[tuple[str, nn.Module, Any]]:
             networks.append((prefix, part, _of_family))
         elif callable(getattr(part, "group_matcher", None)):
             networks.append((prefix, part, _of_timm))
-    if networks:
-        return iter(networks)
 
     network = getattr(module, "network", module)  # a classifier has metrics and the user's parts too
-    return iter([("network." if network is not module else "", network, _of_stacks)])
+    if not networks:
+        networks.append(("network." if network is not module else "", network, _of_stacks))
+
+    layers: dict[str, int] = {}
+    for prefix, part, number in networks:
+        numbers = number(part)
+        order = sorted({*numbers.values()})
+        layers |= {f"{prefix}{name}": len(order) - order.index(layer) for name, layer in numbers.items()}
+
+    if not layers:
+        raise UserError(
+            f"layer_decay: {type(network).__name__} has no layers that are known; leave it out, or give the network "
+            "a method group_matcher(coarse=False) like timm's"
+        )
+    return layers
 
 
 def _of_family(network: nn.Module) -> dict[str, int]:

@@ -38,20 +38,16 @@ def summed_loss(
 
     sums = []
     for task_logits, task_target in zip(per_task(logits, classes), per_task(target, classes), strict=True):
-        probabilities = _probabilities(task_target, task_logits)
+        if task_target.is_floating_point():
+            probabilities = task_target.to(task_logits)
+        else:
+            one_hot = F.one_hot(task_target.clamp(min=0), task_logits.shape[1])
+            probabilities = (one_hot * (task_target != IGNORED)[:, None]).to(task_logits)
         share = probabilities.sum(1)
         uniform = torch.full_like(probabilities, 1 / probabilities.shape[1])  # any that keeps losses finite
         whole = torch.where(share[:, None] > 0, probabilities / share[:, None].clamp(min=1e-6), uniform)
         sums.append((loss(task_logits, whole) * share).sum())
     return torch.stack(sums)
-
-
-def _probabilities(target: Tensor, logits: Tensor) -> Tensor:
-    """Return probabilities like logits of class numbers or probabilities; zero for an unreadable clip."""
-    if target.is_floating_point():
-        return target.to(logits)
-    one_hot = F.one_hot(target.clamp(min=0), logits.shape[1])
-    return (one_hot * (target != IGNORED)[:, None]).to(logits)
 
 
 def check_loss(loss: ClipLoss, classes: Classes, *, several_labels: bool) -> None:

@@ -14,11 +14,12 @@ from torchmetrics import Metric
 from torchmetrics.functional.classification import binary_average_precision
 from torchmetrics.utilities import dim_zero_cat
 
-from lit_video.errors import UserError
+from lit_video.errors import UserError, fault_of
 from lit_video.utils.class_paths import class_path
-from lit_video.utils.classes import Classes, by_task, class_numbers, per_task
+from lit_video.utils.classes import Classes, by_task, class_numbers, outputs, per_task
 
 TOP_K = (1, 5)
+_NEEDED = ("loss", "top1", "videos")  # values that checkpoints, results and tables read
 ViewAverage = Literal["logits", "softmax"]
 
 
@@ -316,3 +317,42 @@ def shared_numbers(number: Tensor, loader: Any, processes: int) -> Tensor:
         f"{processes} processes divide the clips by a {type(sampler).__name__}, and might count one twice: "
         "make each batch a dict of clip, target and video (the numbers of the clips' videos)"
     )
+
+
+def metric_values(metric: VideoAccuracy, classes: Classes, *, several_labels: bool) -> list[str]:
+    """Return the names of a metric's values, from random logits of a few videos; the metric is reset.
+
+    Raises:
+        ValueError: the metric fails, lacks one of ``_NEEDED``, or gives something else than single numbers.
+    """
+    name = f"metric {class_path(type(metric))}"
+    with torch.device("cpu"):
+        generator = torch.Generator().manual_seed(0)
+        video = torch.arange(4).repeat_interleave(2)  # two views of each of four videos
+        view = torch.arange(2).repeat(4)
+        logits = torch.randn(len(video), outputs(classes), generator=generator)
+
+        # the class of a clip is the number of its video, within the classes
+        target = torch.stack([video % count for count in by_task(classes).values()], dim=1)
+        if several_labels:
+            target = torch.eye(outputs(classes))[video % outputs(classes)]
+        elif not isinstance(classes, dict):
+            target = target[:, 0]
+        try:
+            metric.update(logits, target, video=video, view=view)
+            values = metric.compute()
+            metric.reset()
+        except Exception as error:  # a user's code raises anything
+            raise ValueError(f"{name} fails: {fault_of(error)}") from error
+
+    if not isinstance(values, dict):
+        raise ValueError(f"{name} computes a {type(values).__name__}, expected a dict of values by name")
+    for value_name, value in values.items():
+        if not isinstance(value, Tensor) or value.ndim:
+            raise ValueError(f"{name}: its {value_name} is {value!r}, expected a tensor of one number")
+    missing = [needed for needed in _NEEDED if needed not in values]
+    if missing:
+        raise ValueError(
+            f"{name} computes {', '.join(values) or 'nothing'}, but no {missing[0]}: extend the base's dict"
+        )
+    return list(values)

@@ -113,7 +113,11 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
     """
     parameters_by_name = dict(module.named_parameters())
     below = layers_below(module) if config.layer_decay != 1 else {}
-    exempt = _exempt(module)
+    exempt = undecayed(module)
+    for prefix, part in module.named_modules():  # the lists of parts, as in timm
+        listed = getattr(part, "no_weight_decay", None)
+        if callable(listed):
+            exempt |= {f"{prefix}.{name}" if prefix else name for name in listed()}
 
     members: dict[tuple[float, bool], list[nn.Parameter]] = {}
     for name, parameter in parameters_by_name.items():
@@ -127,16 +131,6 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
             group["use_fallback"] = not decayed
         groups.append(group)
     return groups
-
-
-def _exempt(module: nn.Module) -> set[str]:
-    """Return the names of parameters that are never decayed: by their kind, and by the lists of parts, as in timm."""
-    names = undecayed(module)
-    for prefix, part in module.named_modules():
-        listed = getattr(part, "no_weight_decay", None)
-        if callable(listed):
-            names |= {f"{prefix}.{name}" if prefix else name for name in listed()}
-    return names
 
 
 def make_schedule(config: Optimization, optimizer: torch.optim.Optimizer, steps: float) -> LambdaLR:

@@ -57,7 +57,17 @@ class Stream:
 
     def __call__(self, frames: Tensor) -> Tensor:
         """Return the logits after each of the next frames."""
-        self._check(frames)
+        if not self._whole:
+            raise ValueError("an earlier call broke off, and some layers hold its frames: call reset()")
+        if any(module.training for module in self.network.modules()):
+            raise ValueError("the model is in training mode, in which answers are random: call eval() first")
+        if frames.ndim != 5 or not frames.shape[2]:
+            raise ValueError(f"frames are {tuple(frames.shape)}, expected (b, 3, t, height, width), t at least 1")
+
+        b, _, _, height, width = frames.shape
+        if self._like and self._like != (b, height, width):
+            before = "{} videos of {} x {} pixels".format(*self._like)
+            raise ValueError(f"frames of {b} videos of {height} x {width} pixels follow {before}: call reset()")
 
         with torch.no_grad():
             x, grid = self.network.embed(frames)
@@ -78,19 +88,6 @@ class Stream:
 
         first_kept = max(num_tokens - self.num_frames + 1, 0)
         self._tokens = [tokens[:, first_kept:].clone()]
-        self._like = (frames.shape[0], *frames.shape[3:])
+        self._like = (b, height, width)
         self._whole = True
         return torch.stack(logits, dim=1)
-
-    def _check(self, frames: Tensor) -> None:
-        if not self._whole:
-            raise ValueError("an earlier call broke off, and some layers hold its frames: call reset()")
-        if any(module.training for module in self.network.modules()):
-            raise ValueError("the model is in training mode, in which answers are random: call eval() first")
-        if frames.ndim != 5 or not frames.shape[2]:
-            raise ValueError(f"frames are {tuple(frames.shape)}, expected (b, 3, t, height, width), t at least 1")
-
-        b, _, _, height, width = frames.shape
-        if self._like and self._like != (b, height, width):
-            before = "{} videos of {} x {} pixels".format(*self._like)
-            raise ValueError(f"frames of {b} videos of {height} x {width} pixels follow {before}: call reset()")

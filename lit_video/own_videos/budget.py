@@ -19,7 +19,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.own_videos.choices import Choice
 from lit_video.own_videos.starts import Start
 from lit_video.runs.predictions import ORDERS
-from lit_video.schemes.loading import import_named
+from lit_video.schemes.own_classes import import_named
 from lit_video.settings.effects import of_group, picked
 from lit_video.utils.clip_shape import as_setting, height_and_width
 from lit_video.utils.environment import choose_device, seconds

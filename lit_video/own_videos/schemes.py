@@ -62,7 +62,7 @@ def schemes_named(names: str) -> TableRows:
             meant = MEANT.get(name.lower())
             near = f" (did you mean {meant}?)" if meant else did_you_mean(name, SCHEME_ROWS)
             raise UserError(f"no scheme {name!r}{near}; schemes: {', '.join(SCHEME_ROWS)}")
-        from lit_video.schemes.loading import import_scheme  # imports torch
+        from lit_video.schemes.own_classes import import_scheme  # imports torch
 
         try:
             label = import_scheme(name)

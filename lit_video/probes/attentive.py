@@ -38,8 +38,9 @@ def attentive_hits(tokens: Tokens) -> ProbeHits:
     losses: list[float] = []
     videos = trained[~held_out].size // (tokens.shape[-2] * tokens.shape[-1])
     most = math.ceil(MOST_TRAINING_STEPS / math.ceil(videos / BATCH_SIZE))
+    judges = trained[held_out]
     for probe in _trained(trained[~held_out], scale, most):
-        losses.append(_loss(probe, trained[held_out], scale))
+        losses.append(float(nn.functional.cross_entropy(_logits(probe, judges, scale), _labels(judges))))
     epochs = 1 + int(np.argmin(losses))
     *_, probe = _trained(trained, scale, epochs)
 
@@ -99,7 +100,3 @@ def _logits(probe: AttentiveProbe, tokens: Tokens, scale: _Scale) -> Tensor:
     clips = tokens.reshape(-1, *tokens.shape[3:])
     parts = [clips[start : start + BATCH_SIZE] for start in range(0, len(clips), BATCH_SIZE)]
     return torch.cat([probe(scale(part)) for part in parts])
-
-
-def _loss(probe: AttentiveProbe, tokens: Tokens, scale: _Scale) -> float:
-    return float(nn.functional.cross_entropy(_logits(probe, tokens, scale), _labels(tokens)))

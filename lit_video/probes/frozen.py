@@ -66,7 +66,9 @@ class FrozenModel:
             UserError: the model fails, or returns anything else.
         """
         pixels = normalise(clips[:, None], self.clip.mean, self.clip.std, channels=self.clip.channels)
-        parameter = _first_parameter(self.module)
+        parameter: Tensor | None = None  # the first floating-point one, which tells the module's device and dtype
+        if self.module is not None:
+            parameter = next((value for value in self.module.parameters() if value.is_floating_point()), None)
         device = self.device or (parameter.device if parameter is not None else torch.device("cpu"))
         dtype = parameter.dtype if parameter is not None else torch.float32
 
@@ -79,9 +81,8 @@ class FrozenModel:
             raise UserError(
                 f"{self.name} fails on clips {tuple(pixels.shape)}, {shape}: {fault_of(error)}; {hint}"
             ) from error
-        return self._checked(output, len(clips))
 
-    def _checked(self, output: object, count: int) -> Tensor:
+        count = len(clips)
         if not isinstance(output, Tensor):
             raise UserError(f"{self.name} gives a {type(output).__name__}, expected a tensor {FEATURE_SHAPES}")
         if output.ndim not in (2, 3) or len(output) != count or not output.numel():
@@ -107,14 +108,6 @@ class FrozenModel:
         finally:
             for module, was_training in zip(modules, training, strict=True):
                 module.training = was_training
-
-
-def _first_parameter(module: nn.Module | None) -> Tensor | None:
-    """Return the first floating-point parameter, which tells a module's device and dtype; ``None`` if it has none."""
-    if module is None:
-        return None
-    floating = (parameter for parameter in module.parameters() if parameter.is_floating_point())
-    return next(floating, None)
 
 
 def alike(first: Tensor, second: Tensor, tolerance: float) -> bool:

@@ -35,20 +35,15 @@ def linear_hits(features: NDArray[np.floating]) -> ProbeHits:
     skill, tested on all videos of that skill, recognised or not; these classifiers share one penalty.
     """
     tested = is_tested(len(features))
-    x = _scaled(features.astype(np.float64), ~tested)
+    # coordinates for a linear classifier, scaled by the training rounds
+    rows = _rows(features.astype(np.float64))
+    x = coordinates(rows, np.repeat(~tested, len(rows) // len(features))).reshape(*features.shape[:-1], -1)
     return ProbeHits(_recognised(x[~tested], x[tested]), _directed(x[~tested], x[tested]))
 
 
 def is_tested(rounds: int) -> Bools:
     """Return for each round whether it tests the probe; the others train it."""
     return np.arange(rounds) % 2 == 1
-
-
-def _scaled(features: FeatureArray, trained: Bools) -> FeatureArray:
-    """Return coordinates ``(rounds, skills, 2, width)`` for a linear classifier, scaled by the training rounds."""
-    shape = features.shape
-    is_trained = np.broadcast_to(trained[:, None, None], shape[:-1])
-    return coordinates(_rows(features), is_trained.reshape(-1)).reshape(*shape[:-1], -1)
 
 
 def _recognised(trained: FeatureArray, tested: FeatureArray) -> Bools:

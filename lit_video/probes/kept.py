@@ -4,7 +4,6 @@ import json
 import logging
 import re
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -67,11 +66,14 @@ class KeptFeatures:
         seconds = (time.perf_counter() - began) / 4  # clips of three calls: one, two, one
 
         kept = self._read(0)
-        if kept is not None and not alike(
-            torch.as_tensor(kept.features[UNLIKE]).float(), features.float(), BATCH_TOLERANCE
-        ):
+        if kept is None:
+            return seconds
+        before = torch.as_tensor(kept.features[UNLIKE]).float()
+        if not alike(before, features.float(), BATCH_TOLERANCE):
             _logger.info(f"{self.folder}: features of another model, which are made again")
-            self._forget()
+            for file in self.folder.glob("*.npz"):
+                file.unlink()
+            (self.folder / PLANS).unlink(missing_ok=True)
         return seconds
 
     def planned(self, minutes: float) -> int | None:
@@ -96,13 +98,8 @@ class KeptFeatures:
         """Write the features of rounds and show the time that is left; another process waits until they are written."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(self.folder / "lock"):
-            for _ in with_progress(self._written(rounds), len(rounds), "rounds of videos"):
+            for _ in with_progress(map(self._write, rounds), len(rounds), "rounds of videos"):
                 pass
-
-    def _written(self, rounds: list[int]) -> Iterator[int]:
-        for number in rounds:
-            self._write(number)
-            yield number
 
     def read(self, rounds: int) -> Round:
         """Return the features of the first rounds, ``(rounds, skills, 2, ...)``, and their small frames."""
@@ -129,8 +126,11 @@ class KeptFeatures:
         clips = self.videos.round(number)
         parts = [self.model.features(part).float() for part in torch.split(clips, self._together)]
         features = torch.cat(parts).numpy()
-        if features.ndim == 3:
-            features = _halved(features, self.model.name)
+        if features.ndim == 3:  # tokens
+            features = features.astype(np.float16)
+            if not np.isfinite(features).all():
+                beyond = "its tokens are larger than float16 holds, in which they are kept; leave out the tokens"
+                raise UserError(f"{self.model.name}: {beyond}")
         small = self.videos.small_frames(clips).numpy().astype(np.float32)
 
         content = BytesIO()
@@ -148,18 +148,3 @@ class KeptFeatures:
 
     def _file(self, number: int) -> Path:
         return self.folder / f"{number:04}.npz"
-
-    def _forget(self) -> None:
-        for file in self.folder.glob("*.npz"):
-            file.unlink()
-        (self.folder / PLANS).unlink(missing_ok=True)
-
-
-def _halved(tokens: NDArray[np.floating], name: str) -> NDArray[np.float16]:
-    """Return tokens in float16; refuse values beyond its range."""
-    halved = tokens.astype(np.float16)
-    if not np.isfinite(halved).all():
-        raise UserError(
-            f"{name}: its tokens are larger than float16 holds, in which they are kept; leave out the tokens"
-        )
-    return halved

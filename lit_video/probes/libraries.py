@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from lit_video.errors import UserError, one_line
+from lit_video.network.aggregation import keeping_inputs
 from lit_video.probes.clip_format import clip_format
 from lit_video.probes.frozen import FrozenModel, ModelOptions
-from lit_video.probes.last_layer import last_layer, reading_inputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.text import did_you_mean
 from lit_video.video.seeding import seeded
@@ -26,6 +26,7 @@ VIDEOS = "torchvision:"  # prefix of torchvision's video models
 IMAGE_FRAMES = 16  # frames of a clip for an image model, which reads each frame; the features are averaged
 PROGRAMS = (".pt2", ".onnx")
 CLASSIFIER_INPUT = "the input of its last layer"
+LAYERS = (nn.Linear, nn.Conv3d)
 
 
 def of_torchvision(source: str, options: ModelOptions) -> FrozenModel:
@@ -39,7 +40,8 @@ def of_torchvision(source: str, options: ModelOptions) -> FrozenModel:
     name = source.removeprefix(VIDEOS)
     names = list_models(video)
     if name not in names:
-        raise UserError(f"{source}: no video model of torchvision{did_you_mean(name, names) or f'; {_listed(names)}'}")
+        advice = did_you_mean(name, names) or f"; one of {', '.join(names)}"
+        raise UserError(f"{source}: no video model of torchvision{advice}")
 
     published = get_model_weights(name).DEFAULT
     transform = published.transforms()
@@ -54,7 +56,10 @@ def of_torchvision(source: str, options: ModelOptions) -> FrozenModel:
 
     with _starting(source, options):
         model = get_model(name, weights=None if options.random_weights else published)
-    return _reading(model, source, options, clip=clip)
+    _refuse_tokens(source, options)
+    module = model.to(choose_device(options.device)).eval()
+    read = reading_inputs(module, last_layer(module, source))
+    return FrozenModel(source, read, clip, what=CLASSIFIER_INPUT, module=module)
 
 
 def of_timm(source: str, options: ModelOptions) -> FrozenModel:
@@ -84,6 +89,25 @@ def of_timm(source: str, options: ModelOptions) -> FrozenModel:
 
     _refuse_tokens(source, options)
     return FrozenModel(source, read, clip, what="its features, averaged over frames", module=module)
+
+
+def last_layer(network: nn.Module, name: str) -> nn.Module:
+    """Return the last linear or convolution layer of a network, in the order in which its parts are defined."""
+    layers = [module for module in network.modules() if isinstance(module, LAYERS)]
+    if not layers:
+        raise UserError(f"{name} has no linear layer at its end; give a function from clips to features")
+    return layers[-1]
+
+
+def reading_inputs(network: nn.Module, layer: nn.Module) -> Callable[[Tensor], Tensor]:
+    """Return a function from clips to a layer's input, averaged over all axes but the batch and the channels."""
+
+    def read(clip: Tensor) -> Tensor:
+        twin, inputs = keeping_inputs(network, layer)
+        twin(clip)
+        return inputs[-1]
+
+    return read
 
 
 def is_hugging_face(folder: Path) -> bool:
@@ -120,7 +144,10 @@ def of_hugging_face(folder: Path, options: ModelOptions) -> FrozenModel:
             model, loaded = AutoModelForVideoClassification.from_pretrained(
                 folder, local_files_only=True, output_loading_info=True
             )
-            _refuse_missing(name, loaded["missing_keys"])
+            missing = sorted(key for key in loaded["missing_keys"] if not key.startswith(("classifier.", "fc_norm.")))
+            if missing:
+                lacks = f"lacks {len(missing)} weights, such as {missing[0]}"
+                raise UserError(f"{name} {lacks}: it is not a complete model")
 
     module = model.to(choose_device(options.device)).eval()
     layer = last_layer(module, name)
@@ -147,13 +174,6 @@ def of_hugging_face(folder: Path, options: ModelOptions) -> FrozenModel:
     return FrozenModel(name, reading_inputs(FramesFirst(), layer), clip, what=CLASSIFIER_INPUT, module=module)
 
 
-def _refuse_missing(name: str, missing: Any) -> None:
-    """Refuse a folder that lacks weights other than the classifier's."""
-    before = sorted(key for key in missing if not key.startswith(("classifier.", "fc_norm.")))
-    if before:
-        raise UserError(f"{name} lacks {len(before)} weights, such as {before[0]}: it is not a complete model")
-
-
 def of_program(path: Path, options: ModelOptions) -> FrozenModel:
     """Return a program that the command ``export`` or torch.export wrote; its logits are taken as features."""
     name = str(path)
@@ -166,31 +186,19 @@ def of_program(path: Path, options: ModelOptions) -> FrozenModel:
     what = "its logits, since a program gives no features"
     try:
         if path.suffix == ".onnx":
-            return FrozenModel(name, _onnx(path), clip, what=what)
+            from onnxruntime import InferenceSession
+
+            session = InferenceSession(path, providers=["CPUExecutionProvider"])
+            (entry,) = session.get_inputs()
+
+            def read(clips: Tensor) -> Tensor:
+                return torch.from_numpy(session.run(None, {entry.name: clips.numpy()})[0])
+
+            return FrozenModel(name, read, clip, what=what)
         module = torch.export.load(path).module()
     except Exception as error:  # a damaged file raises anything
         raise UserError(f"{name} cannot be read as a program: {one_line(error)[:200]}") from error
     return FrozenModel(name, module, clip, what=what, module=module)
-
-
-def _onnx(path: Path) -> Callable[[Tensor], Tensor]:
-    from onnxruntime import InferenceSession
-
-    session = InferenceSession(path, providers=["CPUExecutionProvider"])
-    (entry,) = session.get_inputs()
-
-    def read(clips: Tensor) -> Tensor:
-        return torch.from_numpy(session.run(None, {entry.name: clips.numpy()})[0])
-
-    return read
-
-
-def _reading(model: nn.Module, source: str, options: ModelOptions, *, clip: Any) -> FrozenModel:
-    _refuse_tokens(source, options)
-    module = model.to(choose_device(options.device)).eval()
-    return FrozenModel(
-        source, reading_inputs(module, last_layer(module, source)), clip, what=CLASSIFIER_INPUT, module=module
-    )
 
 
 def _refuse_tokens(name: str, options: ModelOptions) -> None:
@@ -220,7 +228,3 @@ def _content(path: Path) -> Mapping[str, Any]:
     except ValueError as error:
         raise UserError(f"{path} cannot be read: {one_line(error)}") from error
     return content if isinstance(content, dict) else {}
-
-
-def _listed(names: list[str]) -> str:
-    return "one of " + ", ".join(names)

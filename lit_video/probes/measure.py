@@ -64,7 +64,7 @@ def probe_skills(
     """Probe a frozen model on the temporal skills.
 
     Args:
-        model: the model, see :func:`~lit_video.probes.loading.frozen_model`.
+        model: the model, see :func:`~lit_video.probes.sources.frozen_model`.
         seed: seed of the videos.
         minutes: time for the features; ``None`` for ``DEFAULT_MINUTES``, or as long as the fewest rounds take.
         pairs: number of pairs of each skill, in place of minutes.
@@ -133,8 +133,9 @@ def _planned(
 
 
 def _by_skill(videos: ProbeVideos, hits: ProbeHits, pixels: ProbeHits) -> list[SkillSeen]:
-    directions = [_share(hits.direction[:, number]) for number in range(len(videos.skills))]
-    chances = holm_adjusted([_chance(hits.direction[:, number]) for number in range(len(videos.skills))])
+    of_skills = [hits.direction[:, number] for number in range(len(videos.skills))]
+    # p-values of a direction of 50 % or less
+    chances = holm_adjusted([chance_of_share(skill.reshape(-1), _pairs(skill), 0.5) for skill in of_skills])
     bounds = videos.sum_bounds()
     neighbours = videos.two_frames_bounds()
     return [
@@ -142,7 +143,7 @@ def _by_skill(videos: ProbeVideos, hits: ProbeHits, pixels: ProbeHits) -> list[S
             skill.name,
             skill.kind,
             recognised=_share(hits.recognised[:, number]),
-            direction=directions[number],
+            direction=_share(of_skills[number]),
             chance=chances[number],
             pixels=_share(pixels.direction[:, number]),
             two_frames=neighbours[number],
@@ -158,11 +159,6 @@ def _share(hits: Bools) -> Interval:
     A video and its reverse, the last axis, count as one draw.
     """
     return accuracy_interval(hits.reshape(-1), groups=_pairs(hits))
-
-
-def _chance(direction: Bools) -> float:
-    """Return the p-value of a direction of 50 % or less."""
-    return chance_of_share(direction.reshape(-1), _pairs(direction), 0.5)
 
 
 def _pairs(hits: Bools) -> NDArray[np.intp]:

@@ -97,7 +97,12 @@ class ProbeVideos:
         for skill in self.skills:
             frames = self._pair(skill, number)
             clips += [frames[::-1], frames]
-        return self._resized(torch.from_numpy(np.stack(clips)).permute(0, 1, 4, 2, 3))
+
+        drawn = torch.from_numpy(np.stack(clips)).permute(0, 1, 4, 2, 3)
+        if drawn.shape[-2:] == self.image_size:
+            return drawn.contiguous()
+        flat = F.resize(drawn.flatten(0, 1), list(self.image_size), antialias=True)
+        return flat.unflatten(0, drawn.shape[:2])
 
     def _pair(self, skill: Skill, number: int) -> NDArray[np.uint8]:
         """Draw the forward video of a skill's pair."""
@@ -115,12 +120,6 @@ class ProbeVideos:
         )
         side = max(*self.image_size, SMALLEST)
         return pair.render(self.num_frames, side, self.num_frames // self.steps)
-
-    def _resized(self, clips: Tensor) -> Tensor:
-        if clips.shape[-2:] == self.image_size:
-            return clips.contiguous()
-        flat = F.resize(clips.flatten(0, 1), list(self.image_size), antialias=True)
-        return flat.unflatten(0, clips.shape[:2])
 
     def small_frames(self, clips: Tensor) -> Tensor:
         """Return small grey frames, one of each step, from 0 to 1: ``(clips, steps * SMALL_SIDE * SMALL_SIDE)``."""

@@ -1,6 +1,6 @@
 """Contract of an attention scheme: checks of a user's class before training."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -50,9 +50,16 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
             scheme = make(0)
             refusals = {grid: _serves(scheme, grid) for grid in GRIDS}
             grids = "; ".join(_on_grid(grid, refusal) for grid, refusal in refusals.items())
-            findings["frames and sizes"] = _sizes(refusals)
 
-            if not findings["frames and sizes"]:
+            # check(grid) may refuse some grids, but not all
+            failures = [_on_grid(grid, refusal) for grid, refusal in refusals.items() if refusal.startswith("fails")]
+            wrong = "no grid is supported" if all(refusals.values()) else ""
+            if failures:
+                advice = "check(grid), a classmethod, must raise ValueError for unsupported grids"
+                wrong = f"{'; '.join(failures)}; {advice}"
+            findings["frames and sizes"] = wrong
+
+            if not wrong:
                 supported = [grid for grid, refusal in refusals.items() if not refusal]
                 for check, failed, fault in _checks(make, supported[0]):
                     findings[check] = fault if failed else ""
@@ -89,14 +96,6 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
         got = f"{tuple(out.shape)}, {out.dtype}" if isinstance(out, Tensor) else type(out).__name__
         return f"fails: tokens {tuple(x.shape)}, {x.dtype}, become {got}"
     return "" if out.isfinite().all() else "fails: tokens are not finite"
-
-
-def _sizes(refusals: Mapping[Grid, str]) -> str:
-    """Return what is wrong with the supported grids; ``check`` may refuse some grids, but not all."""
-    failures = [_on_grid(grid, refusal) for grid, refusal in refusals.items() if refusal.startswith("fails")]
-    if failures:
-        return f"{'; '.join(failures)}; check(grid), a classmethod, must raise ValueError for unsupported grids"
-    return "no grid is supported" if all(refusals.values()) else ""
 
 
 def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[tuple[str, bool, str]]:

@@ -155,6 +155,14 @@ def _order(scheme: Scheme, x: Tensor, grid: Grid, *, frames: Tensor) -> SightOrd
 def in_words(seen: Sight) -> dict[str, str]:
     """Return a description of the sight by topic."""
     depth = len(seen.layers)
+    tokens = seen.class_tokens
+    class_token = "none; the mean of all tokens is classified"
+    if len(tokens):
+        first = (seen.layers[0][tokens][:, seen.patches] > 0).double().mean()
+        share = (seen.depths[tokens][:, seen.patches] > 0).double().mean()
+        number = "one per frame" if len(tokens) > 1 else "one"
+        class_token = f"{number}; sees {first:.0%} of the patches in one layer, {share:.0%} in {depth}"
+
     order = {
         "seen": "seen: other orders of the frames give other tokens",
         "near": "only nearness is seen: reversed frames give the same tokens in reverse; positions must tell the order",
@@ -164,17 +172,5 @@ def in_words(seen: Sight) -> dict[str, str]:
         "reach": f"{seen.reach(1)} frames in one layer, {seen.reach(depth)} in {depth} layers; clip of {seen.grid.t}",
         "order": order[seen.order],
         "causal": f"{'no: a' if seen.later_frames(depth) else 'yes: no'} token of a frame depends on later frames",
-        "class token": _class_token_in_words(seen),
+        "class token": class_token,
     }
-
-
-def _class_token_in_words(seen: Sight) -> str:
-    tokens = seen.class_tokens
-    patches = seen.patches
-    if not len(tokens):
-        return "none; the mean of all tokens is classified"
-
-    first = (seen.layers[0][tokens][:, patches] > 0).double().mean()
-    share = (seen.depths[tokens][:, patches] > 0).double().mean()
-    number = "one per frame" if len(tokens) > 1 else "one"
-    return f"{number}; sees {first:.0%} of the patches in one layer, {share:.0%} in {len(seen.layers)}"

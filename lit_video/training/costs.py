@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from lit_video.experiment.request import Request, Run
-from lit_video.network.cost import Published, count_params_and_macs
+from lit_video.network.multiply_adds import Published, count_params_and_macs
 
 
 def count_published(model: Published) -> tuple[int, int]:

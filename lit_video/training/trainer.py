@@ -20,7 +20,7 @@ from lit_video.engine.wandb_logger import RowLogger, TrackRow
 from lit_video.errors import UserError
 from lit_video.experiment.cli import user_errors
 from lit_video.experiment.spec import Spec
-from lit_video.network.cost import count_params_and_macs
+from lit_video.network.multiply_adds import count_params_and_macs
 from lit_video.runs.chosen_checkpoint import BEST
 from lit_video.runs.history import History
 from lit_video.runs.result import RowFacts

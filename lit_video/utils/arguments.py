@@ -119,7 +119,11 @@ def fits(value: Any, kind: Any) -> bool:
     if origin is Literal:
         return any(type(value) is type(choice) and value == choice for choice in inner)
     if origin is tuple:
-        return _fits_tuple(value, inner)
+        if not _is_sequence(value):
+            return False
+        if inner[-1] is Ellipsis:
+            return all(fits(member, inner[0]) for member in value)
+        return len(value) == len(inner) and all(map(fits, value, inner))
     if origin is not None and isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
         names, values = inner
         return isinstance(value, Mapping) and all(fits(k, names) and fits(v, values) for k, v in value.items())
@@ -130,14 +134,6 @@ def fits(value: Any, kind: Any) -> bool:
 
 def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
-
-
-def _fits_tuple(value: Any, inner: tuple[Any, ...]) -> bool:
-    if not _is_sequence(value):
-        return False
-    if inner[-1] is Ellipsis:
-        return all(fits(member, inner[0]) for member in value)
-    return len(value) == len(inner) and all(map(fits, value, inner))
 
 
 def _fits_class(value: Any, kind: Any) -> bool:

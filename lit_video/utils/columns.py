@@ -77,6 +77,7 @@ _VAGUE = {"in", "from", "first", "st", "since", "von", "offset", "to", "last", "
 CANONICAL = ("start", "end")
 _DURATIONS = ["duration", "dur", "length", "len", "dauer", "duree"]
 _TIMES = ["time", "times", "timestamp", "timestamps", "t", "ts"]
+_IS_TIME = re.compile(r"-?\d+(?:[.:]\d+)*\.?")  # form of a cell
 _FRAMES = ["frame", "frames", "f", "fr", "frm"]
 _SCALES = {"ms": 1e-3, "msec": 1e-3, "millis": 1e-3, "millisecond": 1e-3, "milliseconds": 1e-3}
 _SCALES |= {"minute": 60.0, "minutes": 60.0}
@@ -309,14 +310,14 @@ def refuse_half_known(rows: Sequence[AnnotationRow], column: str, flag: str) -> 
 def same_names(cells: Sequence[str]) -> list[str]:
     """Return each cell in the spelling in which its value comes first: S1 and s1, 1 and 1.0, 01 and 1 are one."""
     first_of: dict[str, str] = {}
-    return [first_of.setdefault(_value(cell), cell) for cell in cells]
-
-
-def _value(cell: str) -> str:
-    text = "".join(cell.casefold().split())
-    if re.fullmatch(r"[-+]?\d+\.0*", text):
-        text = text.partition(".")[0]
-    return re.sub(r"(?<!\d)(?<!\d[.,])0+(?=\d)", "", text)
+    names: list[str] = []
+    for cell in cells:
+        value = "".join(cell.casefold().split())
+        if re.fullmatch(r"[-+]?\d+\.0*", value):
+            value = value.partition(".")[0]
+        value = re.sub(r"(?<!\d)(?<!\d[.,])0+(?=\d)", "", value)  # without zeros that lead a number
+        names.append(first_of.setdefault(value, cell))
+    return names
 
 
 class _Time(NamedTuple):
@@ -344,7 +345,11 @@ def read_times(where: str, rows: Sequence[AnnotationRow], names: Sequence[str]) 
     Raises:
         UserError: a cell is no time, or the columns are counted in frames, or several could be the segment's.
     """
-    columns = [time for time in _time_columns(names) if time.name in CANONICAL or _holds_times(time.name, rows)]
+    columns: list[_Time] = []
+    for time in _time_columns(names):
+        holds_times = any(_IS_TIME.fullmatch(row.cells.get(time.name, "")) for row in rows)
+        if time.name in CANONICAL or holds_times:
+            columns.append(time)
     columns = _in_pairs(where, columns)
     if not {time.role for time in columns} & {"start", "end"}:  # a duration alone is a video's
         return Times(rows, [], "")
@@ -432,11 +437,6 @@ def _scale(words: Sequence[str]) -> float | None:
     if {*words} & {*_FRAMES}:
         return None
     return next((_SCALES[word] for word in words if word in _SCALES), 1.0)
-
-
-def _holds_times(name: str, rows: Sequence[AnnotationRow]) -> bool:
-    """Return whether any cell of a column is a time."""
-    return any(re.fullmatch(r"-?\d+(?:[.:]\d+)*\.?", row.cells.get(name, "")) for row in rows)
 
 
 def _with_segment(row: AnnotationRow, used: Sequence[_Time]) -> AnnotationRow:

@@ -113,14 +113,13 @@ def new_part(part: Path) -> BinaryIO:
 
 def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
     """Write a csv file atomically."""
+    rows = [*rows]
+    # every cell is quoted if one holds a carriage return, which the writer would leave as the end of a line
+    holds_return = any("\r" in str(cell) for row in rows for cell in row)
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if holds_return else csv.QUOTE_MINIMAL
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n", quoting=_quoting(rows := [*rows])).writerows(rows)
+    csv.writer(text, lineterminator="\n", quoting=quoting).writerows(rows)
     write_atomically(path, text.getvalue())
-
-
-def _quoting(rows: Iterable[Sequence[object]]) -> Literal[0, 1]:
-    """Quote every cell if one holds a carriage return, which the writer would leave as the end of a line."""
-    return csv.QUOTE_ALL if any("\r" in str(cell) for row in rows for cell in row) else csv.QUOTE_MINIMAL
 
 
 def read_whole(path: Path, read: Callable[[], Content], then: str) -> Content | None:

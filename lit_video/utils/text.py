@@ -41,6 +41,7 @@ def shortened(names: Sequence[str], most: int = 3) -> str:
 
 def natural(text: str) -> tuple[list[str | int], str]:
     """Return a key that sorts names by the numbers in them: ``10`` after ``2``, ``order13`` after ``order5``."""
+    # a number alone may be negative: -10 before -2; elsewhere a dash is no sign
     is_negative = re.fullmatch(r"-\d+(\.\d*)?", text) is not None
     sign = -1 if is_negative else 1
     unsigned = text[1:] if is_negative else text

@@ -45,7 +45,8 @@ def table_form(path: Path) -> TableForm | None:
         path_column = _path_column(header, rows, listing)
         if path_column is None:
             return None
-        label_column = _named(header, LABELS, but=path_column)
+        labels = (name for name in header if name != path_column and _spelling(name) in LABELS)
+        label_column = next(labels, None)
         if label_column is None:
             return TableForm(path_column, None, (path_column,))
         return TableForm(path_column, label_column, (path_column, label_column))
@@ -75,21 +76,15 @@ def _path_column(header: Sequence[str], rows: Sequence[Sequence[str]], listing: 
     """Return the column of paths: of those whose name may say so the one with most cells of videos, by name if none."""
     named = [name for spelling in PATHS for name in header if _spelling(name) == spelling]
     perhaps = [name for spelling in PERHAPS_PATHS for name in header if _spelling(name) == spelling]
-    number_of = {name: _videos_in(header.index(name), rows, listing) for name in (*named, *perhaps)}
+
+    number_of: dict[str, int] = {}  # rows in which a cell names a video
+    for name in (*named, *perhaps):
+        place = header.index(name)
+        number_of[name] = sum(len(row) > place and listing.has(row[place]) for row in rows)
     best = max(number_of, key=number_of.__getitem__, default=None)  # the first of equals
     if best is not None and number_of[best]:
         return best
     return named[0] if named else None
-
-
-def _videos_in(place: int, rows: Iterable[Sequence[str]], listing: Listing) -> int:
-    """Return in how many rows a cell names a video."""
-    return sum(len(row) > place and listing.has(row[place]) for row in rows)
-
-
-def _named(header: Sequence[str], names: Sequence[str], but: str) -> str | None:
-    """Return the first column, in their order in the table, with one of some names."""
-    return next((name for name in header if name != but and _spelling(name) in names), None)
 
 
 def _spelling(name: str) -> str:

@@ -19,8 +19,7 @@ from lit_video.utils.files import data_folder, user_path
 from lit_video.utils.messages import are_shown
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml
-from lit_video.weights.checksums import check_download, refuse_other_content
-from lit_video.weights.integrity import EXPORTED
+from lit_video.weights.integrity import EXPORTED, check_download, refuse_other_content
 from lit_video.weights.parts import matching, without
 
 _logger = logging.getLogger(__name__)
@@ -79,16 +78,14 @@ def releases() -> dict[str, Release]:
             published=entry.get("published", {}),
             sha256=entry.get("sha256"),
         )
-    return by_name | {DRAWN_WEIGHTS: _of_drawn_videos()}
 
-
-def _of_drawn_videos() -> Release:
-    """Return the weights of this package's own pretraining; their settings are those of the export."""
+    # the weights of this package's own pretraining: their settings are those of the export
     export = json.loads(DRAWN_FILE.with_name(EXPORTED).read_text())
     settings = {"data": "drawn videos", "model": export["model"].rpartition(".")[2]}
     settings |= {f"data.{name}": value for name, value in export["data"].items()}
     settings |= {f"model.{name}": value for name, value in export["hyper_parameters"].items()}
-    return Release(DRAWN_WEIGHTS, settings, address=None, repository=None, published={}, inside=DRAWN_FILE)
+    drawn = Release(DRAWN_WEIGHTS, settings, address=None, repository=None, published={}, inside=DRAWN_FILE)
+    return by_name | {DRAWN_WEIGHTS: drawn}
 
 
 def find(setting: str) -> Release:
@@ -240,7 +237,7 @@ def fetch(release: Release) -> Path:
         if release.repository:
             download(release.repository, part)
         else:
-            _file(release, part)
+            _download_file(release, part)
             check_download(part, release.place, release.sha256)
         part.replace(release.place)
     except (OSError, HTTPException) as error:
@@ -253,7 +250,8 @@ def _by_hand(release: Release) -> str:
     return f"download {origin} on another machine and put it at {release.place}"
 
 
-def _file(release: Release, part: Path) -> None:
+def _download_file(release: Release, part: Path) -> None:
+    """Download a release's file; refuse to leave encryption on the way, a part of the file, and a page in its place."""
     from urllib.request import HTTPRedirectHandler, build_opener
 
     from rich.progress import wrap_file

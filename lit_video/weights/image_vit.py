@@ -51,7 +51,23 @@ def read_image_vit(setting: str, network: VideoTransformer, average: bool | None
     if stills:
         pixels = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
         return replace(stored, config={"image_size": int(stills[1])}, preprocessor=pixels)
-    return replace(stored, tensors=_with_prefix_positions(stored.tensors))
+
+    # class and register tokens may have no positions (timm's no_embed_class), and a file does not say so: they lack
+    # them if the number of positions is a square, and would not be a square without those of the tokens
+    tensors = stored.tensors
+    if "pos_embed" in tensors and "cls_token" in tensors and tensors["pos_embed"].ndim == 3:
+        table = tensors["pos_embed"]
+        positions = table.shape[1]
+        num_prefix_tokens = 1
+        if "reg_token" in tensors:
+            num_prefix_tokens += tensors["reg_token"].shape[1]
+        if _is_square(positions) and not _is_square(positions - num_prefix_tokens):
+            tensors = tensors | {"pos_embed": F.pad(table, (0, 0, num_prefix_tokens, 0))}
+    return replace(stored, tensors=tensors)
+
+
+def _is_square(number: int) -> bool:
+    return isqrt(max(number, 0)) ** 2 == number
 
 
 def _read_timm(setting: str, network: VideoTransformer) -> StoredWeights:
@@ -77,30 +93,6 @@ def _read_timm(setting: str, network: VideoTransformer) -> StoredWeights:
     config = vit.pretrained_cfg
     pixels = {"image_mean": config["mean"], "image_std": config["std"]}
     return StoredWeights(tensors, {"image_size": [*vit.patch_embed.img_size]}, preprocessor=pixels)
-
-
-def _with_prefix_positions(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Add positions of zeros for class and register tokens that have none, as in timm's ``no_embed_class`` models.
-
-    A file does not say whether they have none. They have none if the number of positions is a square, and it would not
-    be a square without those of the tokens.
-    """
-    if "pos_embed" not in tensors or "cls_token" not in tensors or tensors["pos_embed"].ndim != 3:
-        return tensors
-
-    num_prefix_tokens = 1
-    if "reg_token" in tensors:
-        num_prefix_tokens += tensors["reg_token"].shape[1]
-
-    table = tensors["pos_embed"]
-    positions = table.shape[1]
-    if not _is_square(positions) or _is_square(positions - num_prefix_tokens):
-        return tensors
-    return tensors | {"pos_embed": F.pad(table, (0, 0, num_prefix_tokens, 0))}
-
-
-def _is_square(number: int) -> bool:
-    return isqrt(max(number, 0)) ** 2 == number
 
 
 def load_image_vit(
@@ -223,21 +215,17 @@ def inflate(kernel: Tensor, tubelet_size: int, how: TubeletInit) -> Tensor:
 
 def _from_image(network: VideoTransformer, key: str) -> bool:
     """Return whether a parameter starts from the image model; in a scheme, only parameters of :class:`Attention` do."""
-    if key.startswith(("readout.", "aggregate.")) or key == "embed.temp_embed" or _fresh(network, key):
+    if key.startswith(("readout.", "aggregate.")) or key == "embed.temp_embed":
         return False
+    for part, module in network.named_modules():  # the embedding and each scheme list parts that start afresh
+        fresh = module.fresh if isinstance(module, Embedding | Scheme) else ()
+        if key.startswith(tuple(f"{part}.{name}" for name in fresh)):
+            return False
+
     owner = key.rpartition(".")[0]
     if isinstance(network.get_submodule(owner), ZeroLinear):
         return False
     return ".scheme" not in owner or isinstance(network.get_submodule(owner.rpartition(".")[0]), Attention)
-
-
-def _fresh(network: VideoTransformer, key: str) -> bool:
-    """Return whether a parameter starts afresh because the embedding or a scheme lists it in ``fresh``."""
-    for part, module in network.named_modules():
-        fresh = module.fresh if isinstance(module, Embedding | Scheme) else ()
-        if key.startswith(tuple(f"{part}.{name}" for name in fresh)):
-            return True
-    return False
 
 
 def _positions(embed: Embedding, table: Tensor, slots: int, *, stored: Grid | None) -> Tensor:
@@ -247,19 +235,13 @@ def _positions(embed: Embedding, table: Tensor, slots: int, *, stored: Grid | No
     """
     grid = embed.grid
     cells = table.shape[1] - slots
-    space = resize_space(table[:, slots:], _shape(cells, grid, stored), (grid.h, grid.w))
+    sides = (stored.h, stored.w) if stored and stored.h * stored.w == cells else stored_grid(cells, grid)
+    space = resize_space(table[:, slots:], sides, (grid.h, grid.w))
     if isinstance(embed, JointEmbedding):
         space = repeat(space, "1 s d -> 1 (t s) d", t=grid.t)
         if embed.time_std:
             space = space + embed.first_times()
     return torch.cat((table[:, : embed.slots], space), dim=1)
-
-
-def _shape(cells: int, here: Grid, stored: Grid | None) -> tuple[int, int]:
-    """Return rows and columns of an image model's positions: those of the known grid if they fit, else a guess."""
-    if stored and stored.h * stored.w == cells:
-        return stored.h, stored.w
-    return stored_grid(cells, here)
 
 
 def on_meta(name: str) -> Any:

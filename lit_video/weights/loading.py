@@ -89,11 +89,14 @@ def load_pretrained(
 
     left_out: list[str] = []
     if fresh_head:
-        new_probe = _has_new_probe(network, weights)
-        if new_probe:  # the checkpoint's classifier does not fit the probe
+        fresh = [CLASSIFIER]
+        has_probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe)
+        if has_probe and "aggregate.query_token" not in weights:  # the checkpoint's classifier does not fit the probe
             weights = without(weights, r"aggregate\.")
-        pretraining = bool(matching(state_dict, authors.PRETRAINING))
-        for key in matching(expected, _fresh_parts(new_probe, pretraining)):
+            fresh.append(r"aggregate\.")
+        if matching(state_dict, authors.PRETRAINING):  # fine-tuning does not take a masked autoencoder's last norm
+            fresh.append(r"norm\.")
+        for key in matching(expected, "|".join(fresh)):
             if key not in weights or weights[key].shape != expected[key].shape:
                 left_out.append(key)
                 weights.pop(key, None)
@@ -125,22 +128,6 @@ def _refuse_other_temporal_attention(network: nn.Module, weights: Mapping[str, T
             raise ValueError(
                 f"its temporal attention is {other}, the network's is {kind}: set --model.ta_attention {other}"
             )
-
-
-def _has_new_probe(network: nn.Module, weights: Mapping[str, Tensor]) -> bool:
-    """Return whether the network ends in an attentive probe that the weights do not hold."""
-    is_probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe)
-    return is_probe and "aggregate.query_token" not in weights
-
-
-def _fresh_parts(new_probe: bool, pretraining: bool) -> str:
-    """Return a regular expression of the parameters that may start afresh, the classifier's among them."""
-    patterns = [CLASSIFIER]
-    if new_probe:
-        patterns.append(r"aggregate\.")
-    if pretraining:  # the last norm of a masked autoencoder is not taken for fine-tuning
-        patterns.append(r"norm\.")
-    return "|".join(patterns)
 
 
 def _translated(

@@ -180,7 +180,11 @@ def _read(path: Path) -> Any:
     if path.suffix == ".safetensors":
         return load_file(path)
     if path.suffix == ".msgpack" or (not path.suffix and not is_zipfile(path)):  # scenic's file is called checkpoint
-        return _load_flax(path)
+        try:
+            import msgpack
+        except ImportError:
+            raise ValueError("it is a Flax file; pip install 'lit_video[flax]'") from None
+        return msgpack.unpackb(path.read_bytes(), ext_hook=_extended, raw=False, strict_map_key=False)
 
     # checkpoints of timm, DeiT, MAE and DINO also hold the command line
     names: dict[str, Any] = {"argparse.Namespace": SimpleNamespace}
@@ -313,15 +317,8 @@ _ARRAY = 1
 _SCALAR = 3
 
 
-def _load_flax(path: Path) -> Any:
-    try:
-        import msgpack
-    except ImportError:
-        raise ValueError("it is a Flax file; pip install 'lit_video[flax]'") from None
-    return msgpack.unpackb(path.read_bytes(), ext_hook=_extended, raw=False, strict_map_key=False)
-
-
 def _extended(code: int, data: bytes) -> Any:
+    """Return an array or a number of Flax."""
     import msgpack
 
     if code not in (_ARRAY, _SCALAR):

@@ -150,13 +150,13 @@ def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -
 
 def flags(settings: Mapping[str, Any], part: Literal["model", "data"] = "model") -> str:
     """Return settings as flags of the command line."""
-    return " ".join(f"--{part}.{key} {_value(value)}" for key, value in settings.items())
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"[{','.join(map(str, value))}]"
-    return "null" if value is None else str(value).lower()
+    texts: list[str] = []
+    for key, value in settings.items():
+        text = "null" if value is None else str(value).lower()
+        if isinstance(value, tuple):
+            text = f"[{','.join(map(str, value))}]"
+        texts.append(f"--{part}.{key} {text}")
+    return " ".join(texts)
 
 
 def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.api import cost
 from lit_video.modules import TimeSformer, XViT
-from lit_video.network.cost import agrees, count_params_and_macs, published, value
+from lit_video.network.multiply_adds import agrees, count_params_and_macs, published, value
 from lit_video.training.costs import count_published
 from lit_video.utils.yaml_files import read_yaml
 from tests.conftest import EXPERIMENTS, FOUR_SKILLS

@@ -14,7 +14,7 @@ from lit_video.experiment.cli import VideoCLI
 from lit_video.experiment.request import build_request
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
-from lit_video.schemes.loading import KINDS
+from lit_video.schemes.own_classes import KINDS
 from lit_video.settings.effects import OWN_CODE
 from lit_video.settings.flags import read_flags
 from tests.commands.conftest import one_line

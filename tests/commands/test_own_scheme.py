@@ -13,7 +13,7 @@ from lit_video.own_videos.schemes import schemes_named
 from lit_video.runs.folder import read_record
 from lit_video.runs.packing import pack_runs
 from lit_video.schemes import skills_table
-from lit_video.schemes.loading import import_scheme
+from lit_video.schemes.own_classes import import_scheme
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import measured_groups
 from lit_video.tables.summary import summary

@@ -6,8 +6,7 @@ import torch.nn.functional as F
 
 from lit_video.modules import XViT
 from lit_video.modules.losses import ClipLoss
-from lit_video.modules.metrics import VideoAccuracy, VideoPrecision
-from lit_video.modules.own_metric import metric_values
+from lit_video.modules.metrics import VideoAccuracy, VideoPrecision, metric_values
 from lit_video.network.vit import ViTSize
 
 CLIP = dict(num_frames=4, image_size=16, size=ViTSize(16, 1, 2), patch_size=8)

@@ -13,7 +13,7 @@ from lit_video.__main__ import main
 from lit_video.attention import Joint
 from lit_video.errors import UserError
 from lit_video.probes.frozen import ModelOptions
-from lit_video.probes.loading import frozen_model
+from lit_video.probes.sources import frozen_model
 from lit_video.weights.hub import DRAWN_FILE
 from lit_video.weights.integrity import EXPORTED
 from tests.probes.conftest import CLIP, probed

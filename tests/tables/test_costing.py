@@ -7,7 +7,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.api import cost
 from lit_video.errors import UserError
-from lit_video.network.cost import Published
+from lit_video.network.multiply_adds import Published
 from lit_video.reports.verdicts import judge_claims, of_costs
 from lit_video.tables.claims import read_claims
 from lit_video.tables.judging import COUNT_FIRST

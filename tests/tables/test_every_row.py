@@ -25,7 +25,7 @@ from lit_video.experiment.ignored import LINKED_SETTINGS, refuse_ignored
 from lit_video.experiment.request import Run
 from lit_video.experiment.spec import Spec
 from lit_video.modules import VideoClassifier
-from lit_video.network.cost import count_params_and_macs, value
+from lit_video.network.multiply_adds import count_params_and_macs, value
 from lit_video.runs.folder import RUN
 from lit_video.training.check import checked
 from lit_video.utils.yaml_files import read_yaml

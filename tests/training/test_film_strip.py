@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lit_video.engine.film_strip import film_strip
+from lit_video.engine.mistakes import film_strip
 from lit_video.runs.mistakes import STRIP_HEIGHT, STRIP_WIDTH
 from lit_video.video.clips import VideoRecord
 from tests.video import made

@@ -15,7 +15,7 @@ from lit_video.experiment.recorded_classes import TrustedPackages
 from lit_video.modules import VideoClassifier
 from lit_video.network.timesformer import scheme_class
 from lit_video.runs.folder import read_record, run_folders
-from lit_video.schemes.loading import import_scheme
+from lit_video.schemes.own_classes import import_scheme
 from lit_video.settings.flags import UserSetting
 from tests.conftest import ROOT
 from tests.fake_runs import change_result

@@ -6,7 +6,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.inference.predict import load
-from lit_video.network.cost import count_params_and_macs
+from lit_video.network.multiply_adds import count_params_and_macs
 from lit_video.runs.finished import read_finished, remarks
 from tests.training.broken_copy import broken_copy, listed
 

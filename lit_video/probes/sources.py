@@ -1,7 +1,6 @@
 """Frozen models from what users name: a run, published weights, a library's model, a folder, a file, a function."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,12 +108,12 @@ def _of_classifier(model: VideoClassifier, name: str, options: ModelOptions, *, 
         return FrozenModel(name, model.forward_features, clip, what=CLASSIFIER_INPUT, module=model)
     if not isinstance(network, VideoTransformer):
         raise UserError(f"{name}: a {type(network).__name__} has no tokens; leave out --tokens")
-    return FrozenModel(name, partial(_tokens, network), clip, what="all tokens after the last layer", module=model)
 
+    def read(clips: Tensor) -> Tensor:
+        tokens, grid = network.forward_tokens(clips)
+        return all_tokens(tokens, grid, network.norm)
 
-def _tokens(network: VideoTransformer, clips: Tensor) -> Tensor:
-    tokens, grid = network.forward_tokens(clips)
-    return all_tokens(tokens, grid, network.norm)
+    return FrozenModel(name, read, clip, what="all tokens after the last layer", module=model)
 
 
 def _of_function(source: Any, options: ModelOptions) -> FrozenModel:

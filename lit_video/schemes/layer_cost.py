@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lit_video.attention import Grid, Scheme
 from lit_video.errors import fault_of
-from lit_video.network.cost import multiply_adds
+from lit_video.network.multiply_adds import multiply_adds
 from lit_video.network.timesformer import build_scheme
 from lit_video.schemes.sight import token_layout
 from lit_video.utils.environment import seconds

@@ -3,8 +3,8 @@
 import lit_video
 from lit_video.attention import Scheme, Space
 from lit_video.attention.shifted_windows import ShiftedWindows, SmallWindows
-from lit_video.schemes import cost
-from lit_video.schemes.cost import costs, refusals
+from lit_video.schemes import layer_cost
+from lit_video.schemes.layer_cost import costs, refusals
 
 
 class ByLayer(Scheme):
@@ -22,7 +22,7 @@ class ByLayer(Scheme):
 
 
 def test_schemes_that_take_a_layer_are_measured_as_models_build_them(monkeypatch):
-    monkeypatch.setattr(cost, "ROUNDS", 1)
+    monkeypatch.setattr(layer_cost, "ROUNDS", 1)
     schemes = {"own": ByLayer, "space": Space, "windows": SmallWindows}
     assert refusals(schemes) == {}
     own, space, windows = costs(schemes)
@@ -31,7 +31,7 @@ def test_schemes_that_take_a_layer_are_measured_as_models_build_them(monkeypatch
 
 
 def test_a_scheme_that_refuses_the_clip_has_no_cost_and_a_reason(tmp_path, monkeypatch):
-    monkeypatch.setattr(cost, "ROUNDS", 1)
+    monkeypatch.setattr(layer_cost, "ROUNDS", 1)
     monkeypatch.setattr("lit_video.api.profile.built_in", lambda: {"space": Space})
     monkeypatch.setattr("lit_video.api.profile._picture", lambda *of: b"")
     profile = lit_video.profile(ShiftedWindows, train=False, output=tmp_path)
