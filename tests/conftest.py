@@ -84,7 +84,7 @@ def home(data_root):
 def few_rounds():
     """Times measured in as few steps as possible: a test compares no times."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lit_video.schemes.cost.ROUNDS", 1)
+        patch.setattr("lit_video.schemes.layer_cost.ROUNDS", 1)
         patch.setattr("lit_video.training.rehearsal.LEAST_TIMED", 1)
         patch.setattr("lit_video.training.rehearsal.ENOUGH_SECONDS", 0.0)
         patch.setattr("lit_video.training.rehearsal._seconds_of_imports", lambda: 10.0)

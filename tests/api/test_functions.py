@@ -156,7 +156,7 @@ def test_counts_and_checks_are_those_of_the_command_line(table, tiny, letters, t
 
 
 def test_a_scheme_is_profiled_by_its_class(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("lit_video.schemes.cost.ROUNDS", 1)
+    monkeypatch.setattr("lit_video.schemes.layer_cost.ROUNDS", 1)
 
     class Notebooks(Space):
         """Scheme of a notebook: no file has its code."""
