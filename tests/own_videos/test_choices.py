@@ -251,7 +251,7 @@ def test_needed_epochs_have_the_needed_steps_but_are_no_more_than_ever_chosen(st
 def test_too_few_minutes_are_said_with_those_that_would_do():
     work = effort(1.0, 320)  # 24 epochs take 7,680 s
     assert "about 24 epochs" in too_short(work, 24, minutes=10.0)
-    assert too_short(work, 24, minutes=10.0).endswith("--minutes 128")
+    assert too_short(work, 24, minutes=10.0).endswith("give --minutes 128 and another --output")
     assert too_short(work, 24, minutes=128.0) == ""
     assert "about 200 epochs" in too_short(effort(0.01, 320), 200, minutes=10.0)
     assert too_short(work, 0, minutes=0.001) == ""  # not known
