@@ -18,7 +18,7 @@ from lit_video.own_videos.experiment import (
     refuse_runs_without_plan,
     write_experiment,
 )
-from lit_video.own_videos.finding import find_own_videos
+from lit_video.own_videos.finding import find_own_videos, found_in_words
 from lit_video.own_videos.schemes import TableRows, schemes_named
 from lit_video.settings.flags import UserSetting
 from lit_video.utils.files import TABLES, user_path, writing
@@ -71,6 +71,7 @@ def plan_experiment(
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
     listed = find_own_videos(place, asked.columns)
+    _logger.info(found_in_words(listed, place)[0])  # before torch, which takes seconds
 
     from lit_video.own_videos.dividing import without_rare
 

@@ -40,7 +40,7 @@ def find_config(config: str | Path) -> Path:
 
 
 def find_part(file: Path, name: str) -> Path:
-    """Return the YAML file that another ``file`` names: beside it, else in this package, as ``parts/data_skills.yaml``."""
+    """Return the YAML file that a ``file`` names: beside it, else in this package, as ``parts/data_skills.yaml``."""
     beside = file.parent / name
     shipped = EXPERIMENTS / name
     return shipped if shipped.is_file() and not beside.exists() else beside
