@@ -14,6 +14,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.datamodules.drawing import encode
 from tests.conftest import ROOT
+from tests.test_own_videos_page import form
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = README + (ROOT / "docs/commands.md").read_text(encoding="utf-8")
@@ -59,9 +60,12 @@ def test_the_output_of_profile_is_what_the_command_prints(capsys, tmp_path, monk
     assert all(line in printed.splitlines() for line in shown.splitlines())
 
 
-def test_the_example_of_finetune_is_that_of_its_page():
+def test_the_example_of_finetune_is_in_the_words_of_its_page():
     page = (ROOT / "docs/own_videos.md").read_text(encoding="utf-8")
-    assert f"```text\n{DOORS[0][1]}\n```" in page
+    (example,) = re.findall(r"```text\n(.*?)\n```", page, re.DOTALL)
+    facts, time = DOORS[0][1].splitlines()[:-1], DOORS[0][1].splitlines()[-1]
+    assert [form(line) for line in facts] == [form(line) for line in example.splitlines()]
+    assert time.startswith("Does time matter to this model? Yes, the direction of time decides")
 
 
 def findings():

@@ -138,7 +138,7 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
         _logger.info(line)
 
     chosen = choose_settings(_task(inspected, divided, options), options.start)
-    _refuse_much_longer(chosen, options.minutes)
+    refuse_much_longer(chosen, options.minutes)
     for line in ["Chosen for these videos and this machine:", *_indented(chosen), chosen.duration]:
         _logger.info(line)
 
@@ -160,10 +160,13 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
     )
 
 
-def _refuse_much_longer(chosen: Chosen, minutes: float | None) -> None:
-    """Refuse minutes that the user gave if the shortest training takes much longer: it is not started unasked."""
+def refuse_much_longer(chosen: Chosen, minutes: float | None) -> None:
+    """Refuse minutes that the user gave if the shortest training takes much longer: it is not started unasked.
+
+    Less than a minute asks for the shortest training, however long it takes.
+    """
     needed = chosen.seconds / 60
-    if minutes is None or needed < minutes + MOST_OVER:
+    if minutes is None or minutes < 1 or needed < minutes + MOST_OVER:
         return
     fewest = f"the shortest training that tells anything takes about {math.ceil(needed)} minutes here"
     raise UserError(f"--minutes {minutes:g}: {fewest}; give --minutes {math.ceil(needed)}, or fewer or shorter videos")
