@@ -173,6 +173,7 @@ def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
         if target in sources:
             raise UserError(f"SRC: {sources[target]} and {source} would both become {target}; rename one")
         sources[target] = source
+    return [(source, target) for target, source in sources.items()]
 
 
 def _same_encoding(file: Path, encoding: Encoding) -> None:
