@@ -1,4 +1,4 @@
-# Everything that make demo, make test and .ci/run need: docker build --tag lit_video . && docker run --rm lit_video
+# Everything that make demo, make test and .ci/run need: docker build --tag lit-video . && docker run --rm lit-video
 FROM python:3.11-slim
 
 RUN apt-get update -qq \

@@ -234,9 +234,9 @@ class VideoClassifier(LightningModule):
             return
         size = (clip.shape[3], clip.shape[4])
         if size != height_and_width(made_for):
-            known = size_in_words(made_for)
-            given = size_in_words(size)
-            rank_zero_warn(f"clips of {given} pixels, but the model was made for {known}: positions are interpolated")
+            own_size = size_in_words(made_for)
+            clip_size = size_in_words(size)
+            rank_zero_warn(f"clips of {clip_size} pixels in a model made for {own_size}: positions are interpolated")
 
     @property
     def num_features(self) -> int:
