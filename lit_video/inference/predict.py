@@ -143,7 +143,7 @@ class VideoPredictions(Shown):
         return [*parts, *(f"{path}: {reason}" for path, reason in self.broken.items())]
 
 
-NAMES_SHOWN = 5  # classes that a loaded model shows of each task
+LABELS_SHOWN = 5  # classes that a loaded model shows of each task
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,8 +162,8 @@ class TrainedModel:
             size = size_in_words(self.settings["image_size"])
             facts.append(f"clips of {self.settings['num_frames']} frames x {size} pixels")
         for task, names in by_task(self.class_names, ONLY_TASK).items():
-            more = ", ..." if len(names) > NAMES_SHOWN else ""
-            facts.append(f"{len(names)} of {task}: {', '.join(names[:NAMES_SHOWN])}{more}")
+            more = ", ..." if len(names) > LABELS_SHOWN else ""
+            facts.append(f"{len(names)} of {task}: {', '.join(names[:LABELS_SHOWN])}{more}")
         return f"TrainedModel({'; '.join(facts)})"
 
     def saw(self, videos: Sequence[VideoRecord]) -> list[bool | None]:
