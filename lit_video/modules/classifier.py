@@ -226,7 +226,7 @@ class VideoClassifier(LightningModule):
     def _mention_other_size(self, clip: Tensor) -> None:
         """Warn once of clips of other pixels than the model was made for, whose positions are interpolated."""
         made_for = self.hparams.get("image_size")
-        is_traced = torch.compiler.is_compiling() or torch.jit.is_tracing()
+        is_traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
         # a Trainer's clips are those of its data set, whose test may have another size on purpose
         if made_for is None or clip.ndim != 5 or is_traced or self._trainer is not None:
             return
