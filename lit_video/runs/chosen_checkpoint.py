@@ -33,6 +33,8 @@ def find_checkpoint(text: str) -> Path:
 
 def run_or_file(path: Path) -> Path:
     """Return the tested checkpoint of a run's folder, or of one that holds one run, as ``own/NAME``; else the path."""
+    if not path.is_dir():
+        return path
     runs = [path] if (path / RUN).is_file() else _models_below(path)
     return tested(runs[0]) if len(runs) == 1 else path
 
