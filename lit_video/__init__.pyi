@@ -23,6 +23,7 @@ from lit_video.api.table import table as table
 from lit_video.api.test import test as test
 from lit_video.api.test import test_settings as test_settings
 from lit_video.api.weights import fetch_weights as fetch_weights
+from lit_video.api.weights import list_models as list_models
 from lit_video.api.weights import published_weights as published_weights
 from lit_video.errors import RunFailed as RunFailed
 from lit_video.errors import RunStopped as RunStopped

@@ -56,7 +56,12 @@ def test_predict_gives_what_the_command_writes(ckpt, videos, tmp_path, capsys):
     files = ["-o", tmp_path / "p.csv", "--workers", 0, "--device", "cpu"]
     assert main(["predict", "--top", "2", *map(str, ["--ckpt", ckpt, *videos, text, *files])]) == 1
     with (tmp_path / "p.csv").open(newline="") as file:
-        written = [(row["name"], float(row["probability"])) for row in csv.DictReader(file) if not row["broken"]]
+        written = [
+            (row[name], pytest.approx(float(row[f"{name}_probability"]), rel=1e-5))
+            for row in csv.DictReader(file)
+            if not row["broken"]
+            for name in ("class", "class_2")
+        ]
     assert result.paths == videos
     assert [(each.name, each.probability) for one in result.ranked for each in one.ranked["class"]] == written
     assert result.logits.shape == (6, 8) and result.features.shape == (6, 16)

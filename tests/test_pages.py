@@ -87,7 +87,8 @@ def test_a_planted_command_that_does_not_exist_is_refused(fault):
 
 
 @pytest.mark.parametrize(
-    "command", [each for each in COMMANDS if re.match("(table|weights$)", each) and "..." not in each]
+    "command",
+    [each for each in COMMANDS if re.match("(table|weights$)", each) and "..." not in each and "my_table" not in each],
 )
 def test_a_quick_command_runs(command, tmp_path, monkeypatch):
     for name in ("experiments", "benchmarks", "REPRODUCE.md"):

@@ -1,4 +1,4 @@
-"""Test the blocks of README.md as printed, in order, in a shell, in a fresh copy of the repository."""
+"""Test README.md: its commands and those of docs/commands.md as printed, its outputs, and its findings."""
 
 import os
 import re
@@ -11,13 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lit_video.__main__ import main
 from lit_video.datamodules.drawing import encode
 from tests.conftest import ROOT
+from tests.test_own_videos_page import form
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = README + (ROOT / "docs/commands.md").read_text(encoding="utf-8")
 LINES = [
-    line for block in re.findall(r"^```sh\n(.*?)^```", README, re.DOTALL | re.MULTILINE) for line in block.splitlines()
+    line
+    for block in re.findall(r"^```sh\n(.*?)^```", COMMANDS, re.DOTALL | re.MULTILINE)
+    for line in block.splitlines()
+    if line.startswith("lit_video ")
 ]
+DOORS = re.findall(r"```sh\n(lit_video .*?)\n```\n\n```text\n(.*?)\n```", README, re.DOTALL)
 NETWORK = ("weights fetch", "--weights hub:")  # commands that download
 LONG = {
     "fit": "--row tw0 --seeds 0 --trainer.max_epochs=1 --model.image_weights=null --data.pairs=[4,1,2]",
@@ -27,24 +34,56 @@ LONG = {
 }
 
 
-def test_what_real_video_shows_is_in_the_results_with_its_verdict():
-    rows = [
-        row
-        for page in sorted((ROOT / "docs/results").glob("*.md"))
-        for row in page.read_text(encoding="utf-8").splitlines()
-        if row.startswith("|follow-up: the same rows on depth video")
-    ]
-    page = (ROOT / "docs/real_video.md").read_text(encoding="utf-8")
-    bullets = re.findall(r"^- \*\*(.*?)(?=^- |^$)", README.partition("## What real video shows")[2], re.M | re.S)
-    said = [re.findall(r"([+-]\d+\.\d)\s+\[(-?\d+\.\d), (-?\d+\.\d)\]", bullet) for bullet in bullets]
-    assert [len(differences) for differences in said] == [2]
-    for first, *others in said:
-        mean, low, high = first
-        written = f"{mean} [{float(low):+z.1f}, {float(high):+z.1f}]"
-        verdicts = [row.split("|")[-2] for row in rows if written in row]
-        assert verdicts == ["not run: needs the control"], written
-        for mean, low, high in others:
-            assert f"{mean} [{low}, {high}]" in page
+def test_there_are_three_doors_with_five_lines_of_output_each():
+    assert [shlex.split(command)[1] for command, _ in DOORS] == ["finetune", "profile", "table"]
+    assert all(len(lines.splitlines()) in (4, 5) for _, lines in DOORS)
+
+
+def test_the_output_of_the_table_is_what_the_command_prints(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    command, shown = DOORS[2]
+    assert main(shlex.split(command)[1:]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    for line in shown.splitlines():
+        start = line.rstrip("┃│")
+        assert any(other.startswith(start) for other in printed), line
+
+
+@pytest.mark.slow
+def test_the_output_of_profile_is_what_the_command_prints(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = re.search(r"```python\n(.*?)```", (ROOT / "docs/adding.md").read_text(), re.DOTALL)
+    (tmp_path / "my_scheme.py").write_text(code[1])
+    command, shown = DOORS[1]
+    assert main(shlex.split(command)[1:]) == 0
+    printed = capsys.readouterr().out
+    assert all(line in printed.splitlines() for line in shown.splitlines())
+
+
+def test_the_example_of_finetune_is_in_the_words_of_its_page():
+    page = (ROOT / "docs/own_videos.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```text\n(.*?)\n```", page, re.DOTALL)
+    facts, time = DOORS[0][1].splitlines()[:-1], DOORS[0][1].splitlines()[-1]
+    assert [form(line) for line in facts] == [form(line) for line in example.splitlines()]
+    assert time.startswith("Does time matter to this model? Yes, the direction of time decides")
+
+
+def findings():
+    """Return the text and the page of each finding."""
+    part = README.partition("## Five findings")[2].partition("\n## ")[0]
+    bullets = re.findall(r"^- (.*?)(?=^- |\Z)", part, re.MULTILINE | re.DOTALL)
+    return [(" ".join(bullet.split()), re.search(r"\]\(([^)]+\.md)\)", bullet)[1]) for bullet in bullets]
+
+
+def test_every_finding_is_on_its_page_with_its_intervals():
+    assert len(findings()) == 5
+    counted = 0
+    for text, page in findings():
+        content = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+        for interval in re.findall(r"[+-]\d+\.\d \[-?\d+\.\d, -?\d+\.\d\]|\d+\.\d ± \d+\.\d", text):
+            counted += 1
+            assert interval in content, interval
+    assert counted >= 5
 
 
 @pytest.mark.slow
@@ -64,8 +103,8 @@ def test_every_command_runs_as_printed(tmp_path):
     (copy / "my_scheme.py").write_text(code[1])
     environment = dict(os.environ, PYTHONPATH=str(copy), LIT_VIDEO_DATA=str(tmp_path / "data"), WANDB_MODE="offline")
     for line in LINES:
-        command = line.partition("  #")[0].strip()
-        if command.startswith("make ") or any(words in command for words in NETWORK):
+        command = line.strip()
+        if any(words in command for words in NETWORK):
             continue
         run = next((folder.relative_to(copy) for folder in copy.glob("own/my_videos/runs/*/own/all/seed0")), "RUN")
         replaced = command.replace("VIDEO", "'my_videos/wave/wave (0).mp4'").replace("RUN", str(run))

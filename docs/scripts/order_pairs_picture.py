@@ -54,15 +54,16 @@ def measured(table: Table) -> dict[str, NDArray[np.float64]]:
 
 def draw(rows: dict[str, NDArray[np.float64]]) -> Figure:
     """Draw a line of bars for each row, a bar for each pair."""
-    figure = Figure(figsize=(11, 1.4 + 0.36 * len(rows)), layout="constrained")
-    all_axes = figure.subplots(1, len(PAIRS), sharey=True)
+    # two by two, so that words can be read where the page is as narrow as a phone
+    figure = Figure(figsize=(5, 2 * (0.9 + 0.27 * len(rows))), layout="constrained")
+    all_axes = figure.subplots(2, len(PAIRS) // 2, sharey=True).flatten()
     for pair, axes in enumerate(all_axes):
         left = np.zeros(len(rows))
         for part, (name, colour) in enumerate(PARTS.items()):
             values = np.array([of_row[pair, part] for of_row in rows.values()])
             axes.barh(list(rows), values, left=left, color=colour, label=name)
             left += values
-        axes.set_title("\n".join(PAIRS[pair]), fontsize=11)
+        axes.set_title("\n".join(PAIRS[pair]), fontsize=10)
         axes.set(xlim=(0, 100), xticks=[0, 50, 100], xticklabels=["0", "50", "100 %"])
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)

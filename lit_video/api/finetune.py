@@ -19,7 +19,8 @@ from lit_video.utils.shown import Part, Shown
 from lit_video.utils.startup import set_up_process
 
 if TYPE_CHECKING:
-    from lit_video.inference.predict import TrainedModel
+    from lit_video.inference.predict import TrainedModel, VideoPredictions
+    from lit_video.inference.videos import Paths
     from lit_video.tables.time_use import TimeUse
 
 _logger = logging.getLogger(__name__)
@@ -74,10 +75,15 @@ class Tested(Shown):
 
         return load(self.run)
 
+    def predict(self, videos: "Paths", top: int = 5) -> "VideoPredictions":
+        """Classify videos by this model, see :func:`lit_video.predict`."""
+        return self.load().predict(videos, top)
+
     def parts(self) -> Sequence[Part]:
-        """Return the facts, what the model uses of time, and what to do next."""
+        """Return the facts, what the model uses of time, what to do next, and where the page with the pictures is."""
         time = self.time
-        return ["\n".join([*self.facts, *(time.sentences if time else []), self.then])]
+        look = f"Open {self.page} in a browser: accuracy by class, confusions, and the mistakes as pictures"
+        return ["\n".join([*self.facts, *(time.sentences if time else []), self.then, look])]
 
 
 def finetune(

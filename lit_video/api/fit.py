@@ -2,9 +2,9 @@
 
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from lit_video.api.arguments import File, Files, Rows, request_for
@@ -97,12 +97,21 @@ def fit(
         RunStopped: a signal or a time limit stopped a run at a checkpoint; the same call goes on.
     """
     refuse_wrong_values(fit, locals())
+    request = partial(
+        request_for, table, overlays, rows, seeds=seeds, settings=settings, recipe=recipe, runs=runs, reuse=reuse
+    )
+    return fit_for("fit", request, jobs=jobs, reuse=reuse)
+
+
+def fit_for(command: str, make_request: Callable[[], Request], *, jobs: int, reuse: bool = False) -> Fitted:
+    """Train and test the rows of a request, see :func:`fit`; messages begin with the ``command`` that was called.
+
+    The request is made with the command's signals in place, so that Ctrl-C says that nothing is lost.
+    """
     set_up_process()
-    stops = StopSignals("fit")
+    stops = StopSignals(command)
     with handled_by(stops.handle):
-        request = request_for(
-            table, overlays, rows, seeds=seeds, settings=settings, recipe=recipe, runs=runs, reuse=reuse
-        )
+        request = make_request()
         if request.single:
             from lit_video.training.run import run_row  # here, because importing torch takes seconds
 
@@ -111,7 +120,7 @@ def fit(
     _refuse_one_of_several_processes()
     fitted = Fitted(request)
     try:
-        run_here("fit", request.runs, [HERE] if jobs == 1 else slots(jobs, None), reuse=reuse)
+        run_here(command, request.runs, [HERE] if jobs == 1 else slots(jobs, None), reuse=reuse)
     except RunFailed as error:
         error.fitted = fitted
         raise

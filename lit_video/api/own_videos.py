@@ -2,14 +2,23 @@
 
 import logging
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from lit_video.api.arguments import File, existing_path
-from lit_video.api.fit import Fitted, fit
+from lit_video.api.arguments import File, existing_path, request_for
+from lit_video.api.fit import Fitted, fit_for
 from lit_video.errors import RunFailed, RunStopped, UserError
-from lit_video.own_videos.experiment import Asked, experiment_file, refuse_other_plan, write_experiment
-from lit_video.own_videos.finding import find_own_videos
+from lit_video.own_videos.experiment import (
+    LOGGED_NOWHERE,
+    Asked,
+    elsewhere,
+    experiment_file,
+    refuse_other_plan,
+    refuse_runs_without_plan,
+    write_experiment,
+)
+from lit_video.own_videos.finding import find_own_videos, found_in_words
 from lit_video.own_videos.schemes import TableRows, schemes_named
 from lit_video.settings.flags import UserSetting
 from lit_video.utils.files import TABLES, user_path, writing
@@ -24,6 +33,7 @@ class PlanFile(NamedTuple):
     """An experiment's YAML file."""
 
     path: Path
+    command: str  # finetune or compare
     is_new: bool  # whether this call wrote it, so that no user has edited it
     seconds: float | None = None  # how long its trainings take; None if another call has planned them
 
@@ -43,15 +53,17 @@ def plan_experiment(
         UserError: the videos, the weights or a setting are wrong, or the existing plan is another one.
     """
     compared = asked.schemes is not None
+    command = "compare" if compared else "finetune"
     place = user_path(videos)
     file = experiment_file(place, None if output is None else user_path(output), "_compare" if compared else "")
     if file.exists():
         news = refuse_other_plan(file, place, asked)
         if news:
             _logger.info(news)
-        _logger.info(f"Going on with {file}; to plan anew, delete it.")
-        return PlanFile(file, is_new=False)
+        _logger.info(f"Going on with {file}; {elsewhere(file)}")
+        return PlanFile(file, command, is_new=False)
 
+    refuse_runs_without_plan(file)
     _refuse_no_videos(place)
     names = asked.schemes if compared else asked.scheme
     schemes = {} if names is None else schemes_named(names)
@@ -59,6 +71,7 @@ def plan_experiment(
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
     listed = find_own_videos(place, asked.columns)
+    _logger.info(found_in_words(listed, place)[0])  # before torch, which takes seconds
 
     from lit_video.own_videos.dividing import without_rare
 
@@ -85,12 +98,13 @@ def plan_experiment(
         folds=not compared,
         frozen=asked.frozen,
     )
-    command = ["compare" if compared else "finetune", str(videos), *asked.flags]
-    command += [setting.flag for setting in user_settings]
+    words = [command, str(videos), *asked.flags, *(setting.flag for setting in user_settings)]
     planned = plan(listed, options)
-    listing = write_experiment(planned, file, asked, command=command)
+    listing = write_experiment(planned, file, asked, command=words)
+    if not any(setting.key.startswith("trainer.logger") for setting in user_settings):
+        _logger.info(LOGGED_NOWHERE)
     _logger.info(f"wrote {file} (all settings, with reasons) and {listing}")
-    return PlanFile(file, is_new=True, seconds=planned.seconds)
+    return PlanFile(file, command, is_new=True, seconds=planned.seconds)
 
 
 def _refuse_no_videos(place: Path) -> None:
@@ -134,14 +148,19 @@ def fit_experiment(
     file = plan.path
     runs = file.with_name("runs")
     seeds = list(seeds)
+
+    def fit_rows(rows: str | None, *, jobs: int) -> Fitted:
+        request = partial(request_for, file, (), rows, seeds=seeds, settings=user_settings, runs=runs)
+        return fit_for(plan.command, request, jobs=jobs)
+
     try:
         content = read_yaml(file)
         rows = list(content["table"]["rows"])
         if content["data"]["init_args"].get("features") and len(rows) > 1:
             # the first row computes the features of all videos, on all cores
-            fit(file, rows=rows[0], seeds=seeds, runs=runs, settings=user_settings)
+            fit_rows(rows[0], jobs=1)
 
-        return fit(file, seeds=seeds, runs=runs, jobs=jobs or min(side_by_side, usable_cores()), settings=user_settings)
+        return fit_rows(None, jobs=jobs or min(side_by_side, usable_cores()))
 
     except (RunFailed, RunStopped):
         raise

@@ -4,8 +4,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from lit_video.api.arguments import File, existing_path
+from lit_video.errors import UserError
 from lit_video.utils.arguments import Range, refuse_wrong_values
-from lit_video.utils.files import user_path
+from lit_video.utils.files import COMMON, files_below, is_video, user_path
 
 if TYPE_CHECKING:
     from lit_video.datamodules.preparation import Prepared
@@ -33,6 +34,8 @@ def prepare(src: File, dst: File, *, preset: Preset = "small", short_side: Short
     """
     refuse_wrong_values(prepare, locals())
     source = existing_path(src, "no such folder")
+    if not any(map(is_video, files_below(source))):
+        raise UserError(f"SRC: {source} holds no video ({', '.join(sorted(COMMON))})")
 
     from lit_video.datamodules.preparation import PRESETS, prepare_folder  # here, because importing torch takes seconds
 

@@ -16,6 +16,8 @@ from lit_video.utils.yaml_files import find_experiments
 
 _logger = logging.getLogger(__name__)
 
+RUNS_HERE = ("runs", "own")  # folders that fit and finetune write
+
 
 @dataclass(frozen=True, repr=False)
 class Report(Shown):
@@ -34,7 +36,7 @@ class Report(Shown):
 
 
 def report(
-    runs: File | Sequence[File] = "runs",
+    runs: File | Sequence[File] | None = None,
     *,
     output: File = "report.html",
     experiments: File = "experiments",
@@ -45,7 +47,7 @@ def report(
     The page has tables, statistics, learning curves and confusions. If it cannot be made, an older page is kept.
 
     Args:
-        runs: folders of runs.
+        runs: folders of runs; ``None`` for ``runs`` and ``own``, which ``fit`` and ``finetune`` write.
         output: file to write.
         experiments: folder of the tables' YAML files.
         overridden: whether to show runs with other settings than their row's too; their labels name these settings.
@@ -64,14 +66,15 @@ def report(
         raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
 
     damaged: list[UserError] = []
-    sections = collect(places(runs), folder, damaged=damaged, overridden=overridden)
+    where = places(runs) if runs else _runs_here()
+    sections = collect(where, folder, damaged=damaged, overridden=overridden)
     if damaged and not sections:
         raise damaged[0]
 
     claims = read_claims(folder)
     names = {section.table.name for section in sections}
     judged = judge_claims([claim for claim in claims if claim.table.name in names], sections)
-    command = _command(runs, output, experiments, overridden=overridden)
+    command = _command(where, output, experiments, overridden=overridden)
     page = to_bytes(render_page(sections, claims, judged, command=command))
     with writing("--output", file):
         write_bytes(file, page)
@@ -87,9 +90,20 @@ def report(
     return Report(file, tables, verdicts, left_out)
 
 
-def _command(runs: File | Sequence[File], output: File, experiments: File, *, overridden: bool) -> str:
+def _runs_here() -> list[Path]:
+    """Return the folders of runs that are in the working directory."""
+    here = [folder for folder in map(Path, RUNS_HERE) if folder.is_dir()]
+    if not here:
+        raise UserError(
+            f"no folder {' or '.join(RUNS_HERE)} here, which fit and finetune write; name a folder of runs, or train "
+            "some: lit_video fit TABLE, or lit_video finetune DIR"
+        )
+    return here
+
+
+def _command(runs: Sequence[Path], output: File, experiments: File, *, overridden: bool) -> str:
     """Return the command that makes this page."""
-    words = ["report", *map(str, places(runs)), "-o", str(output)]
+    words = ["report", *map(str, runs), "-o", str(output)]
     if str(experiments) != "experiments":
         words += ["--experiments", str(experiments)]
     if overridden:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 from lit_video.utils.shown import Part, Shown, TextTable
@@ -52,6 +53,15 @@ def _row(release: Release) -> list[str]:
 def published_weights() -> PublishedWeights:
     """Return the list of published weights."""
     return PublishedWeights(releases())
+
+
+def list_models(pattern: str = "*") -> list[str]:
+    """Return the names of trained models that ``load`` and ``from_pretrained`` take, such as ``timesformer-*``.
+
+    Args:
+        pattern: pattern of a shell, for some of the names.
+    """
+    return [name for name in releases() if fnmatch(name, pattern)]
 
 
 def fetch_weights(*names: str) -> dict[str, Path]:

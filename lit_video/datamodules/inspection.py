@@ -33,7 +33,7 @@ def open_dataset(settings: Nested) -> VideoDataModule:
         config = parser.parse_object(settings)
         data: VideoDataModule = parser.instantiate(config).data
     except (ArgumentError, ValueError, TypeError) as error:
-        raise UserError(": ".join(filter(None, explain(str(error))))) from error
+        raise UserError(": ".join(filter(None, explain(str(error), {})))) from error
     return data
 
 

@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 
 from lit_video.datamodules.reading_speed import measure_speed, sample_of
 from lit_video.errors import UserError
-from lit_video.utils.files import COMMON, files_below, is_video, write_atomically, write_table
+from lit_video.utils.files import files_below, is_video, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
 from lit_video.utils.shown import Part, Shown
 from lit_video.utils.text import printable
@@ -173,8 +173,6 @@ def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
         if target in sources:
             raise UserError(f"SRC: {sources[target]} and {source} would both become {target}; rename one")
         sources[target] = source
-    if not sources:
-        raise UserError(f"SRC: {src} holds no video ({', '.join(sorted(COMMON))})")
     return [(source, target) for target, source in sources.items()]
 
 

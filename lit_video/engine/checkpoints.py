@@ -20,14 +20,15 @@ from lit_video.engine.monitors import refuse_wrong_schedules
 from lit_video.engine.resumption import validation_follows
 from lit_video.modules.evaluation import loaders
 from lit_video.runs.chosen_checkpoint import LAST
-from lit_video.utils.stop_signals import AGAIN, PREEMPTED, STATUS, StopSignals
+from lit_video.utils.stop_signals import AGAIN, PREEMPTED, STATUS, StopSignals, signal_in_words
 
 
 class Stopped(Exception):
     """End of training at a checkpoint, on all processes; ``reason`` is ``max_time`` or a signal's name."""
 
     def __init__(self, reason: str, step: int, steps: int) -> None:
-        super().__init__(f"stopped by {reason} at step {step} of {steps}; {AGAIN}")
+        stop = signal_in_words(Signals[reason]) if reason in Signals.__members__ else reason
+        super().__init__(f"stopped by {stop} at step {step} of {steps}; {AGAIN}")
         self.step = step
         self.steps = steps
         self.status = STATUS[Signals[reason]] if reason in Signals.__members__ else PREEMPTED

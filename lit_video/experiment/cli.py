@@ -16,9 +16,11 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities import rank_zero_only
 
+from lit_video import modules
 from lit_video.datamodules import VideoDataModule
 from lit_video.engine.progress import ReportBroken
 from lit_video.errors import UserError, one_line, raised_by
+from lit_video.experiment.constructors import arguments_of
 from lit_video.experiment.ignored import LINKED_SETTINGS
 from lit_video.modules import VideoClassifier
 from lit_video.schemes.own_classes import import_named
@@ -187,6 +189,12 @@ def _take(arguments: Any, settings: Mapping[str, Any], part: Literal["model", "d
     return flags(taken, part)
 
 
+def _family_arguments() -> dict[str, Nested]:
+    """Return the arguments of every model family, by its name."""
+    families = [name for name in modules.__all__ if name != VideoClassifier.__name__]
+    return {name: arguments_of(name) or {} for name in families}
+
+
 @contextmanager
 def user_errors(where: Callable[[str], str]) -> Iterator[None]:
     """Report configuration errors in one line; ``where`` returns the origin of a setting from its key."""
@@ -199,7 +207,7 @@ def user_errors(where: Callable[[str], str]) -> Iterator[None]:
     except (ArgumentError, ValueError, TypeError) as error:
         if isinstance(error, TypeError) and raised_by(error) != "jsonargparse":  # a fault of the program
             raise
-        key, reason = explain(str(error))
+        key, reason = explain(str(error), _family_arguments())
         raise UserError(": ".join(filter(None, (where(key), key, reason)))) from error
 
 
@@ -210,5 +218,5 @@ def show(argv: list[str]) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     except ArgumentError as error:
-        raise UserError(": ".join(filter(None, explain(str(error))))) from error
+        raise UserError(": ".join(filter(None, explain(str(error), _family_arguments())))) from error
     return 0

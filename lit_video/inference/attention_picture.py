@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from lit_video.utils.figures import content_of
 from lit_video.video.decoding import Frames
 
-MOST = 8.0  # full colours stand for MOST times an even share, and for 1 / MOST of it
-BAR_TICKS = {1 / 8: "1/8 or less", 1 / 4: "1/4", 1 / 2: "1/2", 1: "1 = even", 2: "2", 4: "4", 8: "8 or more"}
+MOST = 4.0  # full colours stand for MOST times an even share, and for 1 / MOST of it
+BAR_TICKS = {1 / 4: "1/4 or less", 1 / 2: "1/2", 1: "1 = even", 2: "2", 4: "4 or more"}
 LESS, MORE = "#1d6fd8", "#ff7a00"  # blue and orange, told apart by the colour-blind
 BAR_GROUND = 0.5  # brightness of the grey under the colours of the colour bar
+GREYS = (0.3, 0.9)  # brightness of black and white under the colours, which a black ground would swallow
 OPACITY = 0.85  # opacity of a full colour; an even share is transparent
 ACROSS = 4  # frames per row
 PANEL = 2.6  # width of a frame, inches
@@ -50,21 +51,21 @@ def attention_picture(
         row = 2 * (i // across)
         column = i % across
         axes[row, column].imshow(frame)
-        axes[row, column].set_title(labels[i], fontsize=8, pad=2)
+        axes[row, column].set_title(labels[i], fontsize=11, pad=2)
         axes[row + 1, column].imshow(overlaid, interpolation="nearest")
         _draw_borders(axes[row + 1, column], maps[i].shape, (height, width))
     for panel in axes.flat:
         panel.axis("off")
 
-    letters = int(12 * figure_width)
-    figure.suptitle("\n".join(fill(line, letters) for line in title), fontsize=10)
+    letters = int(10 * figure_width)
+    figure.suptitle("\n".join(fill(line, letters) for line in title), fontsize=12)
     colours = ListedColormap(_tinted(np.linspace(-1, 1, 255), np.array([BAR_GROUND])))  # the maps', over a grey frame
     bar = figure.colorbar(ScalarMappable(LogNorm(1 / MOST, MOST), colours), ax=axes, shrink=0.8, aspect=30)
-    bar.set_label(BAR, fontsize=8)
+    bar.set_label(BAR, fontsize=11)
     bar.set_ticks(list(BAR_TICKS), labels=list(BAR_TICKS.values()), minor=False)
     bar.ax.minorticks_off()
     bar.ax.axhline(1, color="black", linewidth=1)
-    bar.ax.tick_params(labelsize=8)
+    bar.ax.tick_params(labelsize=11)
     return content_of(figure)
 
 
@@ -76,7 +77,8 @@ def overlay_maps(frames: Frames, maps: NDArray[np.float64]) -> Frames:
     # on a logarithmic scale from -1 (1 / MOST or less) over 0 (even) to 1 (MOST or more)
     strengths = np.log(np.clip(maps, 1 / MOST, MOST)) / np.log(MOST)
     strengths = strengths[:, rows][:, :, columns]
-    grey = frames.mean(-1, keepdims=True) / 255
+    darkest, lightest = GREYS
+    grey = darkest + (lightest - darkest) * frames.mean(-1, keepdims=True) / 255
     return np.round(255 * _tinted(strengths, grey)).astype(np.uint8)
 
 

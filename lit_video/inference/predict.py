@@ -18,6 +18,7 @@ from lit_video.errors import OptionError, UserError, one_line
 from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.inference.evaluation import Evaluation
 from lit_video.inference.ranking import (
+    ONLY_TASK,
     ClassNames,
     RankedVideo,
     ranked_videos,
@@ -35,7 +36,8 @@ from lit_video.network.streaming import CANNOT, Stream
 from lit_video.network.transformer import VideoTransformer
 from lit_video.settings.effects import data_names, of_group, picked
 from lit_video.utils.arguments import Count, refuse_wrong_values
-from lit_video.utils.classes import Classes, outputs
+from lit_video.utils.classes import Classes, by_task, outputs
+from lit_video.utils.clip_shape import size_in_words
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import writing
 from lit_video.utils.parallel import with_progress
@@ -123,7 +125,7 @@ class VideoPredictions(Shown):
         return summary_of(self.ranked)
 
     def write(self, path: str | Path) -> Path:
-        """Write a ``.csv`` with a row per video and rank, see :func:`~lit_video.inference.ranking.write_ranking`."""
+        """Write a ``.csv`` with a row per video, see :func:`~lit_video.inference.ranking.write_ranking`."""
         with writing("--output", Path(path)):
             write_ranking(Path(path), self.ranked, self.broken)
         return Path(path)
@@ -141,7 +143,10 @@ class VideoPredictions(Shown):
         return [*parts, *(f"{path}: {reason}" for path, reason in self.broken.items())]
 
 
-@dataclass(frozen=True)
+LABELS_SHOWN = 5  # classes that a loaded model shows of each task
+
+
+@dataclass(frozen=True, repr=False)
 class TrainedModel:
     """A trained model, its class names and the settings of its clips."""
 
@@ -150,6 +155,16 @@ class TrainedModel:
     settings: dict[str, Any]  # arguments of a data set, see stored_settings()
     trained_on: str = ""  # training videos, see lit_video.video.trained_on; empty if unknown (published weights)
     weights: str = ""  # weights that it has or was trained from, ``hub:NAME`` for published ones; empty from scratch
+
+    def __repr__(self) -> str:
+        facts = [type(self.model).__name__]
+        if {"num_frames", "image_size"} <= self.settings.keys():
+            size = size_in_words(self.settings["image_size"])
+            facts.append(f"clips of {self.settings['num_frames']} frames x {size} pixels")
+        for task, names in by_task(self.class_names, ONLY_TASK).items():
+            more = ", ..." if len(names) > LABELS_SHOWN else ""
+            facts.append(f"{len(names)} of {task}: {', '.join(names[:LABELS_SHOWN])}{more}")
+        return f"TrainedModel({'; '.join(facts)})"
 
     def saw(self, videos: Sequence[VideoRecord]) -> list[bool | None]:
         """Return whether the model was trained on each video, by path or content; ``None`` if unknown."""

@@ -145,19 +145,30 @@ def summary_of(videos: Sequence[RankedVideo]) -> str:
 
 
 def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> None:
-    """Write a ``.csv`` with a row per video and rank, and a row with the reason for each unreadable video.
+    """Write a ``.csv`` with a row per video: its classes, most probable first, or the reason why it cannot be read.
+
+    The columns of the n-th class of a task are ``TASK_n`` and ``TASK_n_probability``, without the number for the first.
 
     Raises:
         OSError: the file cannot be written.
     """
-    rows: list[tuple[object, ...]] = [("path", "task", "rank", "name", "probability", "trained_on", "broken")]
+    most = {task: 0 for video in videos for task in video.ranked}
     for video in videos:
         for task, best in video.ranked.items():
-            for rank, ranked in enumerate(best, 1):
-                rows.append((video.path, task, rank, ranked.name, ranked.probability, YES[video.trained_on], ""))
+            most[task] = max(most[task], len(best))
+
+    names = [task if rank == 1 else f"{task}_{rank}" for task, ranks in most.items() for rank in range(1, ranks + 1)]
+    header = ["path", *(column for name in names for column in (name, f"{name}_probability")), "trained_on", "broken"]
+    rows: list[Sequence[object]] = [header]
+    for video in videos:
+        cells: list[object] = []
+        for task, ranks in most.items():
+            for ranked, _ in zip_longest(video.ranked[task], range(ranks)):
+                cells += [ranked.name, f"{ranked.probability:.6g}"] if ranked else ["", ""]
+        rows.append([video.path, *cells, YES[video.trained_on], ""])
 
     for unread, reason in broken.items():
-        rows.append((unread, "", "", "", "", "", reason))
+        rows.append([unread, *[""] * 2 * len(names), "", reason])
     write_table(path, rows)
 
 

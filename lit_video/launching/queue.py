@@ -24,7 +24,7 @@ from lit_video.utils.messages import ASIDE
 from lit_video.utils.parallel import EVERY, with_progress
 from lit_video.utils.processes import PARENT, requeue, usable_cores
 from lit_video.utils.shown import TextTable
-from lit_video.utils.stop_signals import AGAIN, DONE, MISTAKE, PREEMPTED, STATUS, handled_by
+from lit_video.utils.stop_signals import AGAIN, DONE, MISTAKE, PREEMPTED, STATUS, handled_by, signal_in_words
 from lit_video.utils.text import counted, plural, time_left
 
 _logger = logging.getLogger(__name__)
@@ -228,7 +228,7 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], *, reuse:
     _logger.info(counts(observed_runs(runs, {})))
 
     if queue.stop:
-        raise _stopped(f"{command}: stopped by {queue.stop.name}", STATUS[queue.stop])
+        raise _stopped(f"{command}: stopped by {signal_in_words(queue.stop)}", STATUS[queue.stop])
 
     missing = [run for run in queue.missing if observe(run.folder, {}).state != "done"]
     if missing:

@@ -1,10 +1,12 @@
 """Base class of video classifiers: training, validation, test; a family only builds its network."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import logging
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from itertools import chain
 from typing import Any, Literal
 
@@ -36,6 +38,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.utils.arguments import Whole, check_arguments, constructors, types_of
 from lit_video.utils.class_paths import class_path, own_class
 from lit_video.utils.classes import Classes, by_task
+from lit_video.utils.clip_shape import height_and_width, size_in_words
 from lit_video.utils.text import did_you_mean
 from lit_video.video.batch import Batch, as_batch, check_axes, check_classes, check_floating, labelled
 from lit_video.weights.image_vit import TubeletInit
@@ -44,6 +47,20 @@ from lit_video.weights.reading import COMPILED, StoredWeights, of_our_own
 from lit_video.weights.settings import WeightsSettings
 
 _logger = logging.getLogger(__name__)
+
+
+# arguments of timm's models -> how the same is asked for here
+_SIZES = dict.fromkeys(
+    ("embed_dim", "depth", "num_heads", "mlp_ratio"),
+    "give size=ViTSize(embed_dim, depth, num_heads), from lit_video.network.vit",
+)
+_NO_CHANNELS = "clips have three colours: repeat a grey one, clip.expand(-1, 3, -1, -1, -1)"
+ADVICE = {
+    **_SIZES,
+    "pretrained": "lit_video.from_pretrained(NAME) gives a trained model; lit_video.list_models() has the names",
+    "in_chans": _NO_CHANNELS,
+    "in_channels": _NO_CHANNELS,
+}
 
 
 class VideoClassifier(LightningModule):
@@ -201,10 +218,26 @@ class VideoClassifier(LightningModule):
             num_frames = self.hparams.get("num_frames") if self._has_positions_in_time else None
             check_axes(clip, num_frames or 0)
 
+        self._mention_other_size(clip)
         dtype = next(self.parameters()).dtype
         if clip.dtype == dtype:
             return self.network(clip)
         return self.network(clip.to(dtype)).to(clip.dtype)
+
+    def _mention_other_size(self, clip: Tensor) -> None:
+        """Warn once of clips of other pixels than the model was made for, whose positions are interpolated."""
+        made_for = self.hparams.get("image_size")
+        is_traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+        # a Trainer's clips are those of its data set, whose test may have another size on purpose
+        if made_for is None or clip.ndim != 5 or is_traced or self._trainer is not None:
+            return
+        if not isinstance(self._plain_network, VideoTransformer):  # a CNN has no positions
+            return
+        size = (clip.shape[3], clip.shape[4])
+        if size != height_and_width(made_for):
+            own_size = size_in_words(made_for)
+            clip_size = size_in_words(size)
+            rank_zero_warn(f"clips of {clip_size} pixels in a model made for {own_size}: positions are interpolated")
 
     @property
     def num_features(self) -> int:
@@ -217,7 +250,7 @@ class VideoClassifier(LightningModule):
         twin(clip)
         return features[0]
 
-    def keeping_features(self) -> tuple["VideoClassifier", list[Tensor]]:
+    def keeping_features(self) -> tuple[VideoClassifier, list[Tensor]]:
         """Return a twin with the same weights, and the list to which each of its calls adds the features.
 
         This model stays as it is, so threads may share it.
@@ -498,8 +531,13 @@ class VideoClassifier(LightningModule):
 
 def _no_argument(kind: type, names: list[str]) -> str:
     """Return the message for arguments that a family does not have."""
-    accepted = chain.from_iterable(types_of(base.__init__) for base in constructors(kind))  # type: ignore[misc]
-    hint = did_you_mean(names[0], accepted)
-    if not hint:
-        hint = "; a rate, weight decay or schedule is given by optimization=Optimization(...)"
+    accepted = {*chain.from_iterable(types_of(base.__init__) for base in constructors(kind))}  # type: ignore[misc]
+    name = names[0]
+    hint = did_you_mean(name, accepted)
+    if name in ADVICE and (name not in _SIZES or "size" in accepted):
+        hint = f"; {ADVICE[name]}"
+    elif name in {field.name for field in fields(Optimization)}:
+        hint = f"; give optimization=Optimization({name}=...)"
+    elif not hint:
+        hint = f"; it has {', '.join(sorted(accepted))}"
     return f"{kind.__name__} has no argument {', '.join(names)}{hint}"

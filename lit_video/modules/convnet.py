@@ -1,5 +1,7 @@
 """The papers' CNN baselines as a LightningModule."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from typing import Any, Literal
 
 from lit_video.errors import UserError

@@ -1,5 +1,7 @@
 """TimeSformer as a LightningModule."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from typing import Any
 
 from lit_video.attention import Scheme

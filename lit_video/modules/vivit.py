@@ -1,5 +1,7 @@
 """ViViT as a LightningModule."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from typing import Annotated, Any, Literal
 
 from torch import nn

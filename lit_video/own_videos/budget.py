@@ -234,7 +234,8 @@ def too_short(effort: Effort, needed: int, *, minutes: float) -> str:
     if not needed or enough <= minutes:
         return ""
     rounded = max(1, math.ceil(enough))
-    return f"Too short to learn much: this start needs about {needed} epochs, for which give --minutes {rounded}"
+    least = f"this start needs about {needed} epochs"
+    return f"Too short to learn much: {least}, for which give --minutes {rounded} and another --output"
 
 
 def length(effort: Effort, minutes: float, *, most: int) -> list[Choice]:

@@ -134,8 +134,11 @@ def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]
     sufficient = len({*labels}) - len(rare)
     if sufficient < 2:
         few = ", ".join(f"{name} has {count}" for name, count in [*rare.items()][:5])
-        needs = f"{LEAST} videos or more, to train, to validate and to test"
-        raise UserError(f"{sufficient} classes have {needs} ({few}); add videos")
+        enough = {0: "no class has", 1: "only one class has"}[sufficient]
+        needs = f"{LEAST} videos or more (some train, some are kept for the test)"
+        raise UserError(
+            f"{enough} {needs}: {few or 'there is no other'}; give two classes at least {LEAST} videos each"
+        )
 
     lines = [f"left out: class {name!r}, {count} of the {LEAST} videos that it needs" for name, count in rare.items()]
     return [video for video in videos if video.label not in rare], lines

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from lit_video.own_videos.plan import Plan
 
 VIDEOS_ENDING = "_videos.csv"  # ending of the table of videos, after the experiment's name
+LOGGED_NOWHERE = (
+    "Nothing of these videos leaves this machine: runs are logged nowhere. With --trainer.logger true they are logged "
+    "to Weights & Biases: settings, paths, class names, curves and pictures of mistakes"
+)
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,22 @@ def experiment_file(place: Path, output: Path | None, ending: str = "") -> Path:
     return folder / f"{name}{ending}.yaml"
 
 
+def elsewhere(file: Path) -> str:
+    """Say how to plan anew beside an experiment's file: by a folder that is not there yet."""
+    folder = file.parent
+    number = 2
+    while folder.with_name(f"{folder.name}_{number}").exists():
+        number += 1
+    return f"to plan anew, give --output {shlex.quote(str(folder.with_name(f'{folder.name}_{number}')))}"
+
+
+def refuse_runs_without_plan(file: Path) -> None:
+    """Refuse to plan anew where an earlier plan's runs are, which no new plan can go on with."""
+    runs = file.with_name("runs") / file.stem
+    if runs.exists():
+        raise UserError(f"{runs}: holds the runs of a plan that is not there any more, {file}; {elsewhere(file)}")
+
+
 def refuse_other_plan(file: Path, place: Path, asked: Asked) -> str:
     """Refuse to go on with an existing plan if its folder, a video, a label or a wish was another.
 
@@ -84,7 +104,7 @@ def refuse_other_plan(file: Path, place: Path, asked: Asked) -> str:
     folder = str(place.resolve())
     source = table.get("source", folder)
     if source != folder:
-        raise UserError(f"{folder}: {file} is planned already, for the videos in {source}; give another --output")
+        raise UserError(f"{folder}: {file} is planned already, for the videos in {source}; {elsewhere(file)}")
 
     data = content.get("data", {}).get("init_args", {})
     news = ""
@@ -109,14 +129,13 @@ def _refuse_other_videos(file: Path, data: Mapping[str, Any], present: OwnVideos
         now = labels.pop((path, *row.segment("start", "end")), "gone")
         if now != was:
             what = f"{path}: was {was} when {file} was planned, is {now} now"
-            raise UserError(f"{what}; delete {file} and {file.with_name('runs')}, or give another --output")
+            raise UserError(f"{what}; {elsewhere(file)}")
 
     planned = _looked_at(file)
     new = [path for path, _, _ in labels if os.path.relpath(path, root) not in planned]
     if not new:
         return ""
-    how = "to train on them too, give another --output"
-    return f"not in this plan: {plural(len(new), 'new video')}, such as {new[0]}; {how}"
+    return f"not in this plan: {plural(len(new), 'new video')}, such as {new[0]}; {elsewhere(file)}"
 
 
 def _looked_at(file: Path) -> set[str]:
@@ -132,7 +151,7 @@ def _refuse_other_wishes(file: Path, planned: Mapping[str, Any], asked: Asked) -
         if value != planned.get(name):
             other = "another" if planned.get(name) is None else " ".join(_flag(name, planned[name]))
             what = f"{' '.join(_flag(name, value))}: {file} is planned already, with {other}"
-            raise UserError(f"{what}; delete it to plan anew, or give another --output")
+            raise UserError(f"{what}; {elsewhere(file)}")
 
 
 def write_experiment(plan: "Plan", file: Path, asked: Asked, *, command: Sequence[str]) -> Path:
@@ -170,6 +189,8 @@ def _reasons(plan: "Plan", file: Path, command: Sequence[str]) -> list[str]:
         "",
         "Choices, and why:",
         choices,
+        "",
+        LOGGED_NOWHERE,
     ]
 
 
@@ -202,7 +223,7 @@ def _content(plan: "Plan", videos: Path, columns: Collection[str]) -> dict[str, 
         "rows": plan.rows,
     }
     return {
-        "trainer": {"accelerator": "auto", "devices": 1} | settings["trainer"],
+        "trainer": {"accelerator": "auto", "devices": 1, "logger": False} | settings["trainer"],
         "data": {"class_path": "VideoCSV", "init_args": data | settings["data"]},
         "model": {"class_path": plan.model, "init_args": settings["model"]},
         "table": table,

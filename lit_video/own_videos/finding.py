@@ -14,9 +14,10 @@ from lit_video.utils.annotations import first_rows
 from lit_video.utils.columns import split_meant, with_eval
 from lit_video.utils.files import PICTURES, TABLES, entries_of, files_below, is_folder, is_video
 from lit_video.utils.splits import SPLITS
-from lit_video.utils.text import class_name, counted, natural
+from lit_video.utils.text import case_twins, class_name, counted, natural, printable
 from lit_video.utils.video_tables import TableForm, table_form
 
+KINDS_NAMED = 10  # most kinds of unused files that are named
 LOOKED_AT = 10_000  # most files that are counted to say what is in a folder without class folders
 EXPECTED = "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
 EXPECTED += "or DIR/labels.csv with columns path and label"
@@ -302,3 +303,23 @@ def _of_tables(tables: Mapping[Path, str | None], asked: ColumnsAsked) -> OwnVid
         root = os.path.commonpath([os.path.dirname(path) for path in paths])
     relative = [replace(video, path=os.path.relpath(video.path, root)) for video in videos]
     return OwnVideos(relative, _names(tables), Path(root), notes=notes)
+
+
+def found_in_words(own: OwnVideos, place: Path) -> list[str]:
+    """Say how many videos were found, and which files are not used."""
+    notes = [f"{len(own.videos)} videos of {len(own.class_names)} classes in {place} ({own.where})"]
+    if twins := case_twins(own.class_names):
+        notes.append(printable(twins))
+    notes += [printable(note) for note in own.notes]
+    kinds = counted(dict(sorted(own.unused.items())))
+    if len(kinds) > KINDS_NAMED:
+        kinds[KINDS_NAMED:] = [f"{len(kinds) - KINDS_NAMED} other kinds of files"]
+    if kinds:
+        deeper = "; videos are read as DIR/CLASS/VIDEO, others by a table" if any(map(_is_of_video, own.unused)) else ""
+        notes.append(f"not used: {', '.join(kinds)}{deeper}")
+    return notes
+
+
+def _is_of_video(kind: str) -> bool:
+    """Return whether a kind of unused files is one of videos, by its ending."""
+    return is_video(f"a{kind.partition(' ')[0]}")

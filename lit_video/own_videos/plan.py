@@ -1,6 +1,7 @@
 """From a folder of videos to a plan: look into them, divide them, and choose settings that fit the user's minutes."""
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,21 +19,20 @@ from lit_video.errors import UserError
 from lit_video.own_videos import choices, dividing, groups
 from lit_video.own_videos.budget import GRADIENT_CLIP
 from lit_video.own_videos.choices import STILLS, Choice, nested
-from lit_video.own_videos.finding import OwnVideo, OwnVideos, splits_of
+from lit_video.own_videos.finding import OwnVideo, OwnVideos, found_in_words, splits_of
 from lit_video.own_videos.limits import limits
 from lit_video.own_videos.listing import write_videos
 from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.sizing import Chosen, Workload, choose_settings
 from lit_video.own_videos.starts import SCRATCH, Start
-from lit_video.utils.files import is_video
-from lit_video.utils.text import case_twins, counted, plural, printable
+from lit_video.utils.text import plural, printable
 from lit_video.video.content import copies
 from lit_video.video.decoding import decode
 
 _logger = logging.getLogger(__name__)
 
 UNREADABLE_NAMED = 5  # most unreadable videos that are named
-KINDS_NAMED = 10  # most kinds of unused files that are named
+MOST_OVER = 5.0  # minutes by which a plan may be longer than the user's
 BEHIND = 1.2  # share of a video's length behind which most segments do not end, if they are in seconds
 SEEN = 50  # approximate number of videos that give the mean and deviation of pixels
 ALL = "all"  # the row that trains on all folds
@@ -127,9 +127,7 @@ class Plan:
 
 def plan(own: OwnVideos, options: PlanOptions) -> Plan:
     """Plan an experiment on the user's videos, and log each step when it is done."""
-    what_is_there = _found(own, options.place)
-    _logger.info(what_is_there[0])
-
+    what_is_there = found_in_words(own, options.place)
     inspected = inspect(own, options.folder / MANIFEST)
     for line in inspected.left_out:
         _logger.info(line)
@@ -140,6 +138,7 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
         _logger.info(line)
 
     chosen = choose_settings(_task(inspected, divided, options), options.start)
+    refuse_much_longer(chosen, options.minutes)
     for line in ["Chosen for these videos and this machine:", *_indented(chosen), chosen.duration]:
         _logger.info(line)
 
@@ -161,24 +160,16 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
     )
 
 
-def _found(own: OwnVideos, place: Path) -> list[str]:
-    """Say how many videos were found, and which files are not used."""
-    notes = [f"{len(own.videos)} videos of {len(own.class_names)} classes in {place} ({own.where})"]
-    if twins := case_twins(own.class_names):
-        notes.append(printable(twins))
-    notes += [printable(note) for note in own.notes]
-    kinds = counted(dict(sorted(own.unused.items())))
-    if len(kinds) > KINDS_NAMED:
-        kinds[KINDS_NAMED:] = [f"{len(kinds) - KINDS_NAMED} other kinds of files"]
-    if kinds:
-        deeper = "; videos are read as DIR/CLASS/VIDEO, others by a table" if any(map(_is_of_video, own.unused)) else ""
-        notes.append(f"not used: {', '.join(kinds)}{deeper}")
-    return notes
+def refuse_much_longer(chosen: Chosen, minutes: float | None) -> None:
+    """Refuse minutes that the user gave if the shortest training takes much longer: it is not started unasked.
 
-
-def _is_of_video(kind: str) -> bool:
-    """Return whether a kind of unused files is one of videos, by its ending."""
-    return is_video(f"a{kind.partition(' ')[0]}")
+    Less than a minute asks for the shortest training, however long it takes.
+    """
+    needed = chosen.seconds / 60
+    if minutes is None or minutes < 1 or needed < minutes + MOST_OVER:
+        return
+    fewest = f"the shortest training that tells anything takes about {math.ceil(needed)} minutes here"
+    raise UserError(f"--minutes {minutes:g}: {fewest}; give --minutes {math.ceil(needed)}, or fewer or shorter videos")
 
 
 def _indented(chosen: Chosen) -> list[str]:

@@ -1,7 +1,7 @@
 """Nested messages of the parser (jsonargparse) as one line."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from lit_video.settings.effects import DATA, MODEL, data_names, model_names
 from lit_video.settings.nested import short_key
@@ -12,8 +12,10 @@ _NESTING = ("Does not validate", "Subtypes:", "Errors:", "Problem with given", "
 _KNOWN = "(fit --help all lists them, fit --model.help XViT lists those of a class)"
 
 
-def explain(text: str) -> tuple[str, str]:
+def explain(text: str, arguments: Mapping[str, Collection[str]]) -> tuple[str, str]:
     """Return the key and the reason from a jsonargparse message, which reports all types that were tried.
+
+    ``arguments`` are those of the model families, by name, to say whose a setting is that another family lacks.
 
     The key is dotted (``model.window``). For a constructor's error the key is the group (``model``), and the reason
     begins with the argument's name.
@@ -23,7 +25,13 @@ def explain(text: str) -> tuple[str, str]:
     if unknown:
         key = ".".join([*keys, unknown[1]])
         names = [f"model.{name}" for name in model_names(*MODEL)] + [f"data.{name}" for name in data_names(*DATA)]
-        return key, f"no such setting{did_you_mean(short_key(key), names)} {_KNOWN}"
+        setting = short_key(key)
+        owners = [name for name, own in arguments.items() if setting.removeprefix("model.") in own]
+        refused = re.search(r"class_path '(?:[\w.]*\.)?(\w+)'", text)
+        if owners and refused and setting.startswith("model."):
+            return key, f"a setting of {' and '.join(owners)}; this model is {refused[1]}: set model, or leave it out"
+        others = [name for name in names if name != setting]
+        return key, f"no such setting{did_you_mean(setting, others)} {_KNOWN}"
 
     innermost = text.rpartition("Parser key ")[2].splitlines()[1 if keys else 0 :]
     reasons = _reasons(innermost)

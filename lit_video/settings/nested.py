@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lit_video.errors import UserError
-from lit_video.utils.yaml_files import read_yaml
+from lit_video.utils.yaml_files import find_part, read_yaml
 
 YAML = (".yaml", ".yml")
 CLASS = "class_path"
@@ -33,13 +33,15 @@ class ClassArguments(Protocol):
 def read_settings(path: Path) -> Nested:
     """Return the content of a YAML file, with the files that its sections name: ``data: parts/data_skills.yaml``.
 
+    Such a file lies beside the first one, or in this package.
+
     Raises:
         UserError: one of the files is missing or no YAML.
     """
     content = read_yaml(path)
     for key, section in content.items():
         if isinstance(section, str) and section.endswith(YAML):
-            content[key] = read_yaml(path.parent / section)
+            content[key] = read_yaml(find_part(path, section))
     return content
 
 

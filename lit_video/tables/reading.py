@@ -17,7 +17,7 @@ from lit_video.settings.nested import SECTIONS, YAML, short_key
 from lit_video.tables.table import METRIC, OF_RUN, Row, Table, data_sets
 from lit_video.utils.files import read_regular, write_atomically
 from lit_video.utils.limits import MOST_BYTES
-from lit_video.utils.yaml_files import find_config, read_yaml
+from lit_video.utils.yaml_files import find_config, find_part, read_yaml
 
 # "plan" holds the wishes of a user of finetune or compare, see own_videos/experiment.py
 TABLE_KEYS = {"title", "source", "data_set", "scale", "metric", "family", "set", "at", "rows", "reported", "plan"}
@@ -88,7 +88,7 @@ def table_at(path: Path, scale: str) -> Table:
     """Read a table as it was run at a scale, from the scale's name and the overlays in ``scale/`` beside the table."""
     base, _, recipe = scale.rpartition("-")
     for names, chosen in ((scale, None), (base, recipe)):
-        overlays = [path.parent / "scale" / f"{name}.yaml" for name in names.split("+")]
+        overlays = [find_part(path, f"scale/{name}.yaml") for name in names.split("+")]
         if all(overlay.is_file() for overlay in overlays):
             return replace(read_table([path, *overlays], chosen), scale=scale)
 
@@ -107,8 +107,8 @@ def settings_in_files(files: Sequence[Path], contents: Mapping[Path, Mapping[str
     for path in files:
         for name in ("trainer", "data", "model"):
             section = contents[path].get(name)
-            if isinstance(section, str) and (path.parent / section).is_file():  # fit refuses a missing file
-                section = read_yaml(path.parent / section)
+            if isinstance(section, str) and find_part(path, section).is_file():  # fit refuses a missing file
+                section = read_yaml(find_part(path, section))
             if isinstance(section, dict):
                 settings |= {short_key(key): value for key, value in flatten({name: section}).items()}
     return settings

@@ -201,12 +201,12 @@ class TimeUse:
         elif lead.high < 0:
             line += f"; the model is worse by {-lead.value:z.0f} points, {-lead.high:z.0f} to {-lead.low:z.0f}"
         else:
-            line += f"; the model is between {-lead.low:z.0f} points worse and {lead.high:z.0f} points better"
+            line += f"; the model is {_lead_in_words(lead)}"
         if head.on_others is None:
             return f"{line}; 95 % intervals over {self.draws}"
         line += f"; 95 % intervals for videos of {self.these}"
         if head.on_others.bounded:
-            line += f"; on others the model is better by {head.on_others.low:z.0f} to {head.on_others.high:z.0f} points"
+            line += f"; on others the model is {_lead_in_words(head.on_others)}"
         return line
 
     def _cost(self, test: OrderTest) -> str:
@@ -223,6 +223,15 @@ class TimeUse:
             if test.on_others.bounded:
                 cost += f"; on others {test.on_others.low:z.0f} to {test.on_others.high:z.0f}"
         return f"with {FRAME_ORDERS[test.order]} {test.accuracy:.1f} % ({cost})"
+
+
+def _lead_in_words(lead: Interval) -> str:
+    """Say by how many points a model is better or worse, from the interval of its lead."""
+    if lead.low > 0:
+        return f"better by {lead.low:z.0f} to {lead.high:z.0f} points"
+    if lead.high < 0:
+        return f"worse by {-lead.high:z.0f} to {-lead.low:z.0f} points"
+    return f"between {-lead.low:z.0f} points worse and {lead.high:z.0f} points better"
 
 
 def time_use(

@@ -30,6 +30,11 @@ STATUS = {
 AGAIN = "the same command again goes on from here"
 
 
+def signal_in_words(stop: signal.Signals) -> str:
+    """Return a signal as a user knows it."""
+    return "Ctrl-C" if stop is signal.SIGINT else stop.name
+
+
 class StopSignals:
     """Handler of the signals that stop a run: SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2.
 
@@ -57,13 +62,13 @@ class StopSignals:
         if self.waits and (self.received is None or stop is not signal.SIGINT):
             if self.received is None:
                 self.received = stop
-                self._say(f"{self.name}: {stop.name}, stopping at the next checkpoint")
+                self._say(f"{self.name}: {signal_in_words(stop)}, stopping at the next checkpoint")
             return
         self.end(stop)
 
     def end(self, stop: signal.Signals) -> None:
         """End the process now, or the function that was called in it."""
-        line = f"stopped by {stop.name}; {AGAIN}"
+        line = f"stopped by {signal_in_words(stop)}; {AGAIN}"
         self._say(f"{self.name}: {line}")
         if self.last_words:
             self.last_words(stop, line)

@@ -39,6 +39,13 @@ def find_config(config: str | Path) -> Path:
     raise UserError(f"{path}: no such file, and no experiment has this name{near}")
 
 
+def find_part(file: Path, name: str) -> Path:
+    """Return the YAML file that a ``file`` names: beside it, else in this package, as ``parts/data_skills.yaml``."""
+    beside = file.parent / name
+    shipped = EXPERIMENTS / name
+    return shipped if shipped.is_file() and not beside.exists() else beside
+
+
 def _near_file(path: Path) -> str:
     """Suggest, for a missing file, the YAML file in its folder with the most similar name."""
     return did_you_mean(str(path), map(str, path.parent.glob("*.yaml")))

@@ -13,8 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lit_video.errors import OptionError, UserError, one_line
-from lit_video.runs.chosen_checkpoint import find_checkpoint, tested
-from lit_video.runs.folder import RUN
+from lit_video.runs.chosen_checkpoint import find_checkpoint, run_or_file
 from lit_video.utils.files import data_folder, user_path
 from lit_video.utils.messages import are_shown
 from lit_video.utils.text import did_you_mean
@@ -135,7 +134,7 @@ def weights_path(setting: str) -> Path:
         meaning = "" if path.exists() else _meaning(setting)
         if meaning:
             raise UserError(f"{setting}: no such file or folder; {meaning}")
-        return tested(path) if (path / RUN).is_file() else path
+        return run_or_file(path)
 
     release = find(setting)
     fetched = release.here

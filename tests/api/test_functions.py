@@ -303,7 +303,7 @@ def test_a_sweep_that_a_signal_stopped_raises(table, tiny, tmp_path, monkeypatch
         self.stop = signal.SIGINT
 
     monkeypatch.setattr(Queue, "work", stopped)
-    with pytest.raises(RunStopped, match="sweep: stopped by SIGINT") as stop:
+    with pytest.raises(RunStopped, match="sweep: stopped by Ctrl-C") as stop:
         lit_video.sweep(table[0], settings=TINY, runs=tmp_path)
     assert stop.value.status == 130
     progress = lit_video.progress(table[0], settings=TINY, runs=tmp_path)

@@ -149,7 +149,7 @@ def test_the_model_of_all_videos_has_the_tests_of_the_folds(tuned):
 
 
 def test_the_output_ends_with_accuracy_baseline_confusions_and_the_next_step(tuned):
-    accuracy, meaning, baseline, confused, how, matters, *_, last = tuned.last_lines
+    accuracy, meaning, baseline, confused, how, matters, *_, last, page = tuned.last_lines
     assert re.fullmatch(r"[\d.]+ % of 30 test videos are right \(95 % interval \d+ to \d+ %, over 5 groups\)", accuracy)
     low, high = re.findall(r"\d+", accuracy.partition("interval")[2])[:2]
     assert f"{low} to {high} of 100 " in meaning
@@ -165,13 +165,14 @@ def test_the_output_ends_with_accuracy_baseline_confusions_and_the_next_step(tun
         assert last.endswith(f"lit_video predict --ckpt {tuned.run.relative_to(tuned.folder)} VIDEO")
     else:
         assert "--minutes" in last and "predict" not in last
+    assert page.startswith("Open own/rooms/rooms.html in a browser")
 
 
 def test_the_page_begins_with_these_lines(tuned):
     page = (tuned.own / "rooms.html").read_text()
     shown = re.sub(r"<(script|style|svg).*?</\1>", "", page, flags=re.S)
     lines = [line.replace("'", "&#39;") for line in tuned.last_lines[:4]]
-    next_step = tuned.last_lines[-1].partition(":")[0]
+    next_step = tuned.last_lines[-2].partition(":")[0]
     below = ("Accuracy by class", "What was taken for what", "For researchers", "Trained by muon", "Learning curves")
     places = [shown.index(text) for text in (*lines, next_step, *below)]
     assert places == sorted(places)
@@ -211,6 +212,46 @@ def test_a_second_call_with_another_wish_is_refused(flag, value, tuned, capsys):
     assert main(["finetune", "rooms", flag, value]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"error: {flag} {value}") and "own/rooms/rooms.yaml" in said
+
+
+def test_the_advice_to_plan_anew_does_so(tuned, capsys, monkeypatch):
+    monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
+    assert main(["finetune", "rooms", "--minutes", "3"]) == 2
+    (advised,) = re.findall(r"to plan anew, give (--output \S+)", capsys.readouterr().err)
+    assert main(["finetune", "rooms", "--weights", "none", "--minutes", "3", *advised.split(), *SMALL]) == FAILED
+    assert (tuned.folder / "own/rooms_2/rooms.yaml").exists()
+    shutil.rmtree(tuned.folder / "own/rooms_2")
+
+
+def test_runs_whose_plan_was_deleted_are_named_with_a_way_on(videos, capsys, monkeypatch):
+    monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
+    (videos.parent / "own/rooms/runs/rooms/own").mkdir(parents=True)
+    command = ["finetune", "rooms", "--weights", "none", "--minutes", "0.01"]
+    assert main(command) == 2
+    (advised,) = re.findall(r"to plan anew, give (--output \S+)", capsys.readouterr().err)
+    assert main([*command, *advised.split()]) == FAILED
+
+
+def test_the_folder_of_a_finetune_stands_for_its_run(tuned, capsys):
+    assert main(["predict", "--ckpt", "own/rooms", "rooms/sit/rec0_0.mp4", "--top", "1"]) == 0
+    by_folder = capsys.readouterr().out
+    assert main(["predict", "--ckpt", str(tuned.run), "rooms/sit/rec0_0.mp4", "--top", "1"]) == 0
+    assert capsys.readouterr().out == by_folder
+    assert main(["predict", "--ckpt", "own/rooms/runs/rooms/own/fold1", "rooms/sit/rec0_0.mp4"]) == 0
+
+
+def test_a_report_looks_at_own(tuned, capsys):
+    assert main(["report", "--overridden", "-o", "all.html"]) == 0
+    assert "1 table, 6 runs" in capsys.readouterr().err
+
+
+def test_own_videos_are_logged_nowhere_unless_asked(tuned):
+    plan = tuned.own / "rooms.yaml"
+    assert read_yaml(plan)["trainer"]["logger"] is False
+    assert "runs are logged nowhere" in plan.read_text().replace("\n# ", " ")
+    assert not [*tuned.own.rglob("wandb")]
+    asked = with_user_settings(of_files([plan]), [UserSetting("trainer.logger", True)])
+    assert asked["trainer"]["logger"] is True
 
 
 def test_the_model_predicts_and_knows_the_videos_of_its_training(tuned, capsys):
@@ -280,14 +321,14 @@ def split_videos(videos):
 
 
 def test_few_videos_with_given_splits_are_tested_as_given(split_videos, monkeypatch):
-    monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
+    monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
     assert main(["finetune", "rooms", "--weights", "none", "--minutes", "0.01"]) == FAILED
     assert list(read_yaml(split_videos.parent / "own/rooms/rooms.yaml")["table"]["rows"]) == ["xvit"]
 
 
 @pytest.mark.parametrize("table", [False, True])
 def test_training_videos_alone_give_validation_and_test_videos_of_their_own(table, videos, capsys, monkeypatch):
-    monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
+    monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
     monkeypatch.setattr("lit_video.own_videos.dividing.FEW_FOR_FOLDS", 0)
     monkeypatch.setattr("lit_video.own_videos.dividing.FEW_TO_DIVIDE", 0)
     lines = [f"rooms/{path.relative_to(videos)},{path.parent.name}" for path in sorted(videos.glob("*/*.mp4"))]
@@ -309,7 +350,7 @@ def test_training_videos_alone_give_validation_and_test_videos_of_their_own(tabl
     ("name", "file"), [("Mein Händy (1) [x]", "Mein-Handy-1-x"), ("-clips'; ls", "clips-ls"), ("走る", "videos")]
 )
 def test_a_folder_of_any_name_is_planned(name, file, videos, monkeypatch):
-    monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
+    monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
     folder = videos.rename(videos.parent / name)
     assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED
     plan = videos.parent / f"own/my clips/{file}.yaml"
@@ -362,7 +403,7 @@ def test_a_setting_that_fails_leaves_no_plan_behind(videos, capsys):
 
 def test_a_mistake_in_an_edited_plan_leaves_the_plan_there(videos, capsys, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("lit_video.api.own_videos.fit", train_nothing)
+        patch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
         assert main(["finetune", "rooms", "--minutes", "0.01"]) == 1
     plan = videos.parent / "own/rooms/rooms.yaml"
     edited = plan.read_text().replace("batch_size:", "batch_siz:")
@@ -375,19 +416,19 @@ def test_a_mistake_in_an_edited_plan_leaves_the_plan_there(videos, capsys, monke
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "divided"]], ids=["finetune", "compare"])
 def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, monkeypatch):
     """Refuse another folder of the same name, because both have one default output."""
-    monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
+    monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
     (videos.parent / "elsewhere").mkdir()
     assert main([*command, "rooms", "--minutes", "0.01"]) == 1
     moved = (videos / "sit/rec0_0.mp4").rename(videos / "walk/moved.mp4")
     capsys.readouterr()
     assert main([*command, "rooms"]) == 2
     assert f"{videos}/sit/rec0_0.mp4: was sit when own/rooms/rooms" in (said := capsys.readouterr().err)
-    assert ".yaml was planned, is gone now; delete own/rooms/rooms" in said
+    assert ".yaml was planned, is gone now; to plan anew, give --output own/rooms_2" in said
     moved.rename(videos / "sit/rec0_0.mp4")
     other = videos.rename(videos.parent / "elsewhere/rooms")
     assert main([*command, str(other), "--minutes", "0.01"]) == 2
     assert f"{other}: own/rooms/rooms" in (said := capsys.readouterr().err)
-    assert f"is planned already, for the videos in {videos}; give another --output" in said
+    assert f"is planned already, for the videos in {videos}; to plan anew, give --output own/rooms_2" in said
     assert main([*command, str(other), "-o", str(other)]) == 2  # beside the videos its table would be read as theirs
     assert "the table written there would be read as the videos'" in capsys.readouterr().err
 

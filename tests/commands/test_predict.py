@@ -39,9 +39,12 @@ def written(path, *args, status=0):
             if row["broken"]:
                 broken.append(row["path"])
             else:
-                ranked = videos.setdefault(row["path"], {}).setdefault(row["task"], [])
-                ranked.append((row["name"], float(row["probability"])))
-                assert row["rank"] == str(len(ranked))
+                assert row["path"] not in videos, "a video has one row"
+                videos[row["path"]] = ranked = {}
+                for column, name in row.items():
+                    if f"{column}_probability" in row and name:
+                        probability = float(row[f"{column}_probability"])
+                        ranked.setdefault(column.partition("_")[0], []).append((name, probability))
     return videos, broken
 
 

@@ -1,11 +1,13 @@
 """Test names that users of timm look for, names of schemes, and clips of another layout."""
 
+import inspect
 import re
 import sys
 
 import pytest
 import torch
 
+import lit_video
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
 
@@ -150,3 +152,26 @@ def test_a_trainer_of_the_other_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pytorch_lightning", sys)
     with pytest.warns(UserWarning, match="from lightning import Trainer"):
         XViT(5, **CLIP)
+
+
+def test_what_is_said_on_arguments_of_other_libraries_works_as_it_says():
+    with pytest.raises(TypeError, match=r"no argument embed_dim; give size=ViTSize\(embed_dim, depth, num_heads\)"):
+        XViT(4, embed_dim=64)
+    model = XViT(4, 4, 32, size=ViTSize(64, 2, 2))
+    with pytest.raises(TypeError, match=r"no argument pretrained; .*lit_video\.list_models\(\)"):
+        XViT(4, pretrained=True)
+    assert "timesformer-k400" in lit_video.list_models("timesformer-*")
+    with pytest.raises(TypeError, match=r"no argument in_chans; .* clip\.expand\(-1, 3, -1, -1, -1\)"):
+        XViT(4, in_chans=1)
+    assert model(torch.zeros(2, 1, 4, 32, 32).expand(-1, 3, -1, -1, -1)).shape == (2, 4)
+
+
+def test_clips_of_another_size_are_mentioned():
+    model = XViT(4, 4, 32, size=ViTSize(16, 1, 2))
+    with pytest.warns(UserWarning, match="clips of 64 x 64 pixels in a model made for 32 x 32"):
+        assert model(torch.zeros(1, 3, 4, 64, 64)).shape == (1, 4)
+
+
+def test_a_signature_shows_names_of_types():
+    shown = str(inspect.signature(XViT))
+    assert "num_classes: 'Classes'" in shown and "window: 'Whole' = 1" in shown

@@ -1,11 +1,13 @@
 """Test the settings that are chosen for videos and machine, each with its reason."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.engine.step_times import Pace
+from lit_video.errors import UserError
 from lit_video.own_videos.budget import (
     Effort,
     duration_in_words,
@@ -18,6 +20,7 @@ from lit_video.own_videos.budget import (
 )
 from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, main_lines, nested, sizes
 from lit_video.own_videos.mirroring import mirroring
+from lit_video.own_videos.plan import refuse_much_longer
 from lit_video.own_videos.starts import SCRATCH, SCRATCH_XVIT, Start
 
 SMALL = Start("hub:small", "XViT", {"size": {"embed_dim": 96, "depth": 4, "num_heads": 4}}, {})
@@ -251,7 +254,7 @@ def test_needed_epochs_have_the_needed_steps_but_are_no_more_than_ever_chosen(st
 def test_too_few_minutes_are_said_with_those_that_would_do():
     work = effort(1.0, 320)  # 24 epochs take 7,680 s
     assert "about 24 epochs" in too_short(work, 24, minutes=10.0)
-    assert too_short(work, 24, minutes=10.0).endswith("--minutes 128")
+    assert too_short(work, 24, minutes=10.0).endswith("give --minutes 128 and another --output")
     assert too_short(work, 24, minutes=128.0) == ""
     assert "about 200 epochs" in too_short(effort(0.01, 320), 200, minutes=10.0)
     assert too_short(work, 0, minutes=0.001) == ""  # not known
@@ -261,3 +264,11 @@ def test_weights_need_fewer_steps_than_a_training_from_scratch():
     assert 0 < steps_needed(SMALL) < steps_needed(SCRATCH)
     assert steps_needed(replace(SMALL, probe="frames")) == 0  # not known
     assert steps_needed(Start("hub:x", "XViT", {"size": "B"}, {})) == 0
+
+
+def test_a_training_that_takes_much_longer_than_the_users_minutes_is_asked_for():
+    chosen = SimpleNamespace(seconds=38.2 * 60)
+    with pytest.raises(UserError, match=r"^--minutes 4: .* about 39 minutes here; give --minutes 39, or fewer"):
+        refuse_much_longer(chosen, 4.0)
+    for minutes in (39.0, 34.0, 0.5, None):
+        refuse_much_longer(chosen, minutes)

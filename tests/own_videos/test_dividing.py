@@ -271,7 +271,7 @@ def test_rare_classes_are_left_out_by_name():
     kept, lines = without_rare(videos)
     assert len(kept) == 10
     assert lines == ["left out: class 'fall', 1 of the 3 videos that it needs"]
-    with pytest.raises(UserError, match=r"1 classes have 3 videos or more.*fall has 1"):
+    with pytest.raises(UserError, match=r"only one class has 3 videos or more.*fall has 1"):
         without_rare(videos[:5] + videos[-1:])
 
 
