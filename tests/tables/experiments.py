@@ -107,7 +107,7 @@ def skill_sets():
             if isinstance(data, dict) and data.get("class_path", "TemporalSkills") == "TemporalSkills":
                 settings.append(data.get("init_args", {}))
     for path in (*PAPERS, *OWN):
-        if read_yaml(path)["data"].startswith("parts/data_skills"):
+        if str(read_yaml(path)["data"]).startswith("parts/data_skills"):
             for row in table_of(path).rows:
                 of_data = {key: value for key, value in row.settings.items() if key.startswith("data.")}
                 settings.append({key.removeprefix("data."): value for key, value in of_data.items()})
