@@ -6,15 +6,20 @@ from pathlib import Path
 from lit_video.experiment.constructors import Constructors
 from lit_video.settings.effects import RUN_KEYS
 from lit_video.settings.flags import UserSetting
-from lit_video.settings.nested import Nested, merged, put, read_settings
+from lit_video.settings.nested import Nested, merged, put, read_settings, starts_anew
 from lit_video.tables.table import MERGED_KEY, Row
 
 
 def of_files(paths: Iterable[Path], settings: Nested | None = None) -> Nested:
-    """Return settings with those of configuration files over them, without tables and recipes."""
+    """Return settings with those of configuration files over them, without tables and recipes.
+
+    A file of a scale that names another data set says all of its settings, so those of the data set before it go.
+    """
     settings = settings or {}
     for path in paths:
         content = read_settings(path)
+        if starts_anew(settings.get("data"), content):
+            settings = {key: value for key, value in settings.items() if key != "data"}
         for section in RUN_KEYS["rows"]:
             content.pop(section, None)
         settings = merged(settings, content, Constructors())

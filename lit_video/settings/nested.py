@@ -110,6 +110,18 @@ def same_class(first: str, second: str) -> bool:
     return first.rpartition(".")[2] == second.rpartition(".")[2]
 
 
+def starts_anew(before: Any, content: Mapping[str, Any]) -> bool:
+    """Return whether a file of a scale names another data set than before, and so says all settings of its data.
+
+    ``before`` is the data set of earlier files, or its class, ``content`` what the file says.
+    """
+    old = before.get(CLASS) if isinstance(before, Mapping) else before
+    data = content.get("data")
+    new = data.get(CLASS) if isinstance(data, Mapping) else data
+    of_scale = content.get("scale") is True
+    return of_scale and isinstance(old, str) and isinstance(new, str) and not same_class(old, new)
+
+
 def put(settings: Nested, key: str, value: Any, *, classes: ClassArguments, whole: bool = False) -> Nested:
     """Return settings with one more value.
 

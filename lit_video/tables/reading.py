@@ -13,7 +13,7 @@ from lit_video.errors import UserError
 from lit_video.runs.packs import NAME_PATTERN
 from lit_video.settings.effects import RUN_KEYS, picked
 from lit_video.settings.flat import flatten
-from lit_video.settings.nested import SECTIONS, YAML, short_key
+from lit_video.settings.nested import SECTIONS, YAML, short_key, starts_anew
 from lit_video.tables.table import METRIC, OF_RUN, Row, Table, data_sets
 from lit_video.utils.files import read_regular, write_atomically
 from lit_video.utils.limits import MOST_BYTES
@@ -105,6 +105,8 @@ def settings_in_files(files: Sequence[Path], contents: Mapping[Path, Mapping[str
     """Return the settings in the sections ``trainer``, ``data`` and ``model`` of files by key; later files win."""
     settings: dict[str, Any] = {}
     for path in files:
+        if starts_anew(settings.get("data"), contents[path]):
+            settings = {key: value for key, value in settings.items() if key.split(".")[0] != "data"}
         for name in ("trainer", "data", "model"):
             section = contents[path].get(name)
             if isinstance(section, str) and find_part(path, section).is_file():  # fit refuses a missing file

@@ -7,6 +7,7 @@ from lit_video.experiment.constructors import Constructors, arguments_of
 from lit_video.experiment.layers import of_files, of_row, with_user_settings
 from lit_video.settings.flags import UserSetting, read_flags
 from lit_video.settings.nested import by_key, merged, put, read_settings
+from lit_video.tables.reading import read_table
 from lit_video.tables.table import Row
 
 CLASSES = Constructors()
@@ -164,6 +165,27 @@ def test_files_are_merged_with_the_files_that_they_name(tmp_path):
     assert by_key(read_settings(tmp_path / "table.yaml"))["model.init_args.window"] == 1
     expected = {"model": {"class_path": "TimeSformer", "init_args": {"dropout": 0.1}}}
     assert of_files([tmp_path / "table.yaml", tmp_path / "other.yaml"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("scale", "data", "kept"),
+    [
+        ("scale: true\n", "VideoCSV", {}),
+        ("scale: true\n", "TemporalSkills", {"num_frames": 8, "keep_gb": 2.0}),
+        ("", "VideoCSV", {"num_frames": 8, "keep_gb": 2.0}),
+    ],
+    ids=["another data set", "the same", "a file of the user"],
+)
+def test_a_scale_says_all_settings_of_another_data_set(scale, data, kept, tmp_path):
+    (tmp_path / "table.yaml").write_text(
+        "data: {class_path: TemporalSkills, init_args: {num_frames: 8, keep_gb: 2.0}}\ntable: {rows: {r: {}}}\n"
+    )
+    (tmp_path / "other.yaml").write_text(f"{scale}data: {{class_path: {data}, init_args: {{batch_size: 4}}}}\n")
+    files = [tmp_path / "table.yaml", tmp_path / "other.yaml"]
+    assert of_files(files)["data"] == {"class_path": data, "init_args": kept | {"batch_size": 4}}
+    if scale:
+        of_data = {"data": data, "data.batch_size": 4} | {f"data.{key}": value for key, value in kept.items()}
+        assert read_table(files).settings == of_data
 
 
 def test_a_missing_file_of_a_section_is_named(tmp_path):
