@@ -74,7 +74,7 @@ def listed_videos(
     """
     rows = read_video_rows("table", path, form)
     folders = Folders()
-    files = [folders.there(os.path.abspath(path.parent / row.text(form.path))) for row in rows]
+    files = [folders.there(os.path.abspath(os.path.join(path.parent, row.text(form.path)))) for row in rows]
     if form.is_list and not by_folder:
         told = _told_apart(path, form, rows, files)
         if told != form:
@@ -196,7 +196,7 @@ def _refuse_several(row: AnnotationRow, column: str, label: str) -> None:
 
 def _refuse_other_file(row: AnnotationRow, column: str, file: str) -> None:
     """Refuse a row that lists no video file."""
-    if os.path.isdir(file) or is_picture(Path(file)):
+    if os.path.isdir(file) or is_picture(file):
         raise UserError(f"{file}: is a picture or a folder of frames; see docs/adding.md")
     if "\\" in file and not os.path.exists(file):
         raise row.error(column, f"is {row.text(column)}, which does not exist; write / for the backslashes")
