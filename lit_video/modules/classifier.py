@@ -39,7 +39,7 @@ from lit_video.utils.arguments import Whole, check_arguments, constructors, type
 from lit_video.utils.class_paths import class_path, own_class
 from lit_video.utils.classes import Classes, by_task
 from lit_video.utils.clip_shape import height_and_width, size_in_words
-from lit_video.utils.text import did_you_mean
+from lit_video.utils.text import did_you_mean, shortened
 from lit_video.video.batch import Batch, as_batch, check_axes, check_classes, check_floating, labelled
 from lit_video.weights.image_vit import TubeletInit
 from lit_video.weights.loading import SourceName
@@ -538,6 +538,6 @@ def _no_argument(kind: type, names: list[str]) -> str:
         hint = f"; {ADVICE[name]}"
     elif name in {field.name for field in fields(Optimization)}:
         hint = f"; give optimization=Optimization({name}=...)"
-    elif not hint:
+    elif not hint and len(names) == 1:
         hint = f"; it has {', '.join(sorted(accepted))}"
-    return f"{kind.__name__} has no argument {', '.join(names)}{hint}"
+    return f"{kind.__name__} has no argument {shortened(names)}{hint}"

@@ -46,8 +46,9 @@ def test_predictions_keep_the_name_in_a_csv(made, predict, tmp_path):
     assert predict("-o", out) == 0
     with out.open(encoding="utf-8", errors="surrogateescape") as file:
         rows = [*csv.DictReader(file)]
-    assert {row["path"] for row in rows} == {str(made / NAME)}
-    assert {row["name"] for row in rows} == {"a", FOLDER}
+    (row,) = rows
+    assert row["path"] == str(made / NAME)
+    assert {row["class"], row["class_2"]} == {"a", FOLDER}
     assert b"fl\xfcgel.mp4" in out.read_bytes()
 
 

@@ -285,13 +285,17 @@ def test_a_scale_is_on_the_papers_data_only_if_an_overlay_has_its_name(scale, sa
 
 def test_a_scale_without_its_overlay_does_not_get_numbers_of_another_data_set(table, tmp_path):
     path, rewrite = table
-    rewrite("paper: {test/video_top1: 45.2}", "paper: {k400: {test/video_top1: 45.2}, ssv2: {test/video_top1: 11.0}}")
-    with pytest.raises(UserError, match=r"scale ssv2 has no overlay in .*, and the paper's numbers would be of k400"):
-        table_at(path, "ssv2")
-    assert table_at(path, "k400").papers["first"] == table_at(path, "embedded").papers["first"] == 45.2
+    rewrite(
+        "paper: {test/video_top1: 45.2}", "paper: {charades: {test/video_top1: 45.2}, jester: {test/video_top1: 11.0}}"
+    )
+    with pytest.raises(
+        UserError, match=r"scale jester has no overlay in .*, and the paper's numbers would be of charades"
+    ):
+        table_at(path, "jester")
+    assert table_at(path, "charades").papers["first"] == table_at(path, "embedded").papers["first"] == 45.2
     (tmp_path / "scale").mkdir()
-    (tmp_path / "scale/ssv2.yaml").write_text("trainer: {max_epochs: 3}\n")
-    assert table_at(path, "ssv2").papers["first"] == 11.0
+    (tmp_path / "scale/jester.yaml").write_text("trainer: {max_epochs: 3}\n")
+    assert table_at(path, "jester").papers["first"] == 11.0
 
 
 @pytest.mark.parametrize("overlays", [["ssv2"], ["ssv2", "mine"]])

@@ -84,18 +84,18 @@ def test_the_gains_are_those_of_the_records(results):
     assert f"Lips with all training videos gain nothing that three seeds can tell: {lips}" in " ".join(PAGE.split())
 
 
-def test_the_gain_on_the_first_page_is_that_of_the_records(results):
-    """Compare README's figures with the means of the whole sets, and the interval with that of the gain."""
+def test_the_gain_on_the_page_of_commands_is_that_of_the_records(results):
+    """Compare the page's figures with the means of the whole sets, and the interval with that of the gain."""
     whole = list(PARTS["test"])
     drawn, scratch = (
         mean(float(cell(results, name, start).split()[0]) for name in whole) for start in ("drawn", "scratch")
     )
     low, high = gain(results, whole, "drawn", "scratch").partition("[")[2].strip("]").split(", ")
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"it has {drawn:.1f} % of the test videos of three real sets right" in readme
-    assert f"right, {scratch:.1f} % without these weights (means of three seeds; 95 % interval of" in readme
-    assert f"the gain {low} to {high} points, over seeds, for these videos)" in readme
+    page = " ".join((ROOT / "docs/commands.md").read_text(encoding="utf-8").split())
+    assert f"it has {drawn:.1f} % of the test videos of three real sets right" in page
+    assert f"right, {scratch:.1f} % without these weights (means of three seeds; 95 % interval of" in page
+    assert f"the gain {low} to {high} points, over seeds, for these videos)" in page
 
     few = {result["set"] for result in results} - {*whole}
     over_scratch = gain(results, sorted(few), "drawn", "scratch").partition("[")[2]
-    assert over_scratch.startswith("-"), "its interval includes 0, so README calls the gain not certain"
+    assert over_scratch.startswith("-"), "its interval includes 0, so the page calls the gain not certain"
