@@ -18,12 +18,11 @@ from lit_video.datamodules.temporal_skills import SKILLS
 from lit_video.errors import UserError
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import FinishedRun
-from lit_video.tables.finishing import CHANCE, end_of, steps_of_half
+from lit_video.tables.finishing import CHANCE, end_of, lesson_steps, steps_of_half
 from lit_video.tables.statistics import accuracy_interval
 
 PLAN = Path(__file__).with_name("plan.yaml")
 LESSON = ("drift", "order1")  # skills of the first lesson
-LESSON_STEPS = 500
 LESSONS = (500, 1000, 1500)  # lengths of the lesson that rule 5 compares
 VALIDATION_PAIRS = 64  # for each skill
 COMMON = ("trials", "trials_2000", "half")  # files of every cell of the crossing, and of a length
@@ -83,7 +82,7 @@ def lengths(runs: Sequence[Trial]) -> Iterator[Table]:
         metrics = finished.result.metrics
         cells = [f"{metrics[f'{split}/video_top1']:.1f}" for split in ("train", "fresh")]
         cells += [f"{score(finished):.1f}", *(f"{metrics[f'fresh/direction/{name}']:.0f}" for name in LESSON)]
-        cells += [begun_at(finished, LESSON_STEPS), ", ".join(end.not_begun), ", ".join(end.unfinished)]
+        cells += [begun_at(finished, lesson_steps(finished)), ", ".join(end.not_begun), ", ".join(end.unfinished)]
         cells.append(str(end.gain) if end.gain else "")
         body.append([name, str(seed), str(steps), *cells])
     header = ["row", "seed", "steps", "training right", "fresh right", "direction, others", *LESSON]

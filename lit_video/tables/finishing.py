@@ -88,8 +88,14 @@ def is_half(half: FinishedRun, run: FinishedRun) -> bool:
 
 def steps_of_half(run: FinishedRun) -> int:
     """Return the steps of a run's half: its first lesson, and half of the steps that show all classes after it."""
-    lesson: int = flatten(run.identity.settings).get("data.init_args.lesson.steps") or 0
+    lesson = lesson_steps(run)
     return lesson + (run.result.steps - lesson) // 2
+
+
+def lesson_steps(run: FinishedRun) -> int:
+    """Return the steps of a run's first lesson; 0 if it had none."""
+    steps: int = flatten(run.identity.settings).get("data.init_args.lesson.steps") or 0
+    return steps
 
 
 def end_of(run: FinishedRun, half: FinishedRun | None, told: Collection[str]) -> "Finish | None":
