@@ -131,5 +131,10 @@ def convnet(
                 module.branch_fusion = operator.add  # in place of a lambda, which cannot be pickled
         network = pooled
 
+    for module in network.modules():
+        if isinstance(module, nn.Conv3d):
+            # PyTorchVideo's strides may be integers of NumPy, which torch.compile takes for numbers that it does not know
+            module.stride = tuple(map(int, module.stride))
+
     # channels last is faster: 1.1 times (SlowFast) to 4 times (X3D) as many clips/s
     return network.to(memory_format=torch.channels_last_3d)

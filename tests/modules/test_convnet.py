@@ -45,6 +45,12 @@ def test_every_parameter_learns_and_any_clip_gets_logits(architecture):
         assert not torch.allclose(logits.sum(1), torch.ones(2))  # no softmax
 
 
+@pytest.mark.parametrize("architecture", SMALL)
+def test_strides_are_numbers_that_a_compiler_knows(architecture):
+    convolutions = [module for module in small(architecture).modules() if isinstance(module, nn.Conv3d)]
+    assert {type(step) for module in convolutions for step in module.stride} == {int}
+
+
 @pytest.mark.parametrize("architecture", ["slowfast", "x3d"])  # all others are plain convolutions
 def test_compiles_without_graph_breaks_and_exports(architecture):
     blocks, clip = small(architecture).eval().blocks, torch.randn(1, 3, 8, 32, 32)
