@@ -1,6 +1,7 @@
 """The papers' CNN baselines, built by PyTorchVideo; they map clips to logits, like the other networks."""
 
 import operator
+from types import LambdaType
 from typing import Any, Literal, get_args
 
 import torch
@@ -126,15 +127,17 @@ def convnet(
             head_activation=None,
         )
         pooled.blocks[-1].pool.pool = nn.AdaptiveAvgPool3d(1)
-        for module in pooled.modules():
-            if hasattr(module, "branch_fusion"):
-                module.branch_fusion = operator.add  # in place of a lambda, which cannot be pickled
         network = pooled
 
-    for module in network.modules():
-        if isinstance(module, nn.Conv3d):
-            # PyTorchVideo's strides may be integers of NumPy, which torch.compile takes for numbers that it does not know
-            module.stride = tuple(map(int, module.stride))
-
+    _make_portable(network)
     # channels last is faster: 1.1 times (SlowFast) to 4 times (X3D) as many clips/s
     return network.to(memory_format=torch.channels_last_3d)
+
+
+def _make_portable(network: nn.Module) -> None:
+    """Replace what PyTorchVideo leaves in a network that cannot be pickled or compiled; its numbers stay."""
+    for module in network.modules():
+        if isinstance(module, nn.Conv3d):
+            module.stride = tuple(map(int, module.stride))  # of NumPy; torch.compile takes these for unknown numbers
+        if isinstance(getattr(module, "branch_fusion", None), LambdaType):
+            module.branch_fusion = operator.add  # type: ignore[assignment]
