@@ -160,7 +160,7 @@ class TemporalSkills(VideoDataModule):
         if fresh:
             self.pairs["fresh"] = fresh
             self.further_splits = (*self.further_splits, "fresh")
-            # as many films of each skill, so that neither share is the coarser one
+            # training films to test: no fewer than fresh ones, or their share of right ones would be the coarser
             self.sample_size = max(self.sample_size, 2 * fresh * len(self.skills))
         self.drawing = drawing
         self._filled: set[Split] = set()  # splits whose stored pixels were asked for

@@ -138,6 +138,7 @@ def _make_portable(network: nn.Module) -> None:
     """Replace what PyTorchVideo leaves in a network that cannot be pickled or compiled; its numbers stay."""
     for module in network.modules():
         if isinstance(module, nn.Conv3d):
-            module.stride = tuple(map(int, module.stride))  # of NumPy; torch.compile takes these for unknown numbers
+            # torch.compile takes NumPy's integers, which PyTorchVideo computes, for unknown numbers
+            module.stride = tuple(map(int, module.stride))
         if isinstance(getattr(module, "branch_fusion", None), LambdaType):
             module.branch_fusion = operator.add  # type: ignore[assignment]

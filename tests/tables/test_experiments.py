@@ -9,6 +9,7 @@ from lit_video.experiment.spec import Spec
 from lit_video.runs.finished import read_finished
 from lit_video.runs.result import VideoCount
 from lit_video.schemes.reach import reach
+from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
 from tests.tables.experiments import EXPERIMENTS
 
@@ -87,3 +88,10 @@ def test_a_control_knows_when_each_frame_is_and_compares_no_frames_beyond_a_tube
     network.norm = nn.Identity()  # TimeSformer's norm follows the mean over frames, and divides by all of them
     found = reach(network, built.datamodule.num_frames, built.datamodule.image_size)
     assert found.order and found.frames == CONTROLS[family]
+
+
+def test_a_long_lesson_differs_from_the_short_one_in_its_steps_alone():
+    short, long = (read_yaml(EXPERIMENTS / f"parts/{name}.yaml") for name in ("data_skills", "data_skills_long"))
+    lessons = [part["init_args"].pop("lesson") for part in (short, long)]
+    assert [lesson.pop("steps") for lesson in lessons] == [500, 1500]
+    assert short == long and lessons[0] == lessons[1]
