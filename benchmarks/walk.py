@@ -1,4 +1,4 @@
-"""Count the way of a command through the package: functions entered, files, and returns to a file that was left.
+"""Count the way of a command through the package: functions entered, files, returns to a file that was left, lines run.
 
     python -m benchmarks.walk fit --config tests/small/ablation_tw.yaml --row tw1 --runs DIR --trainer.max_steps 2 ...
     python -m benchmarks.walk --list table skills
@@ -7,9 +7,11 @@
 The command runs twice in this process, and the second time is traced: imports and caches are warm. A function counts
 once, where it is first entered; a return is a first entry in a file that the way has left before. Code that runs in
 other processes or threads, and module bodies, do not count. DIR in the arguments stands for a new folder each time.
+The package's functions and lines, in its source, stand beside what was entered and run.
 """
 
 import argparse
+import ast
 import contextlib
 import io
 import os
@@ -19,36 +21,49 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 
 Step = tuple[str, str]  # file and qualified name of a function
 PACKAGE = "lit_video"
 UNNAMED = ("<module>", "<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>")
 
 
-def first_calls(function: Callable[[], object], folder: Path) -> list[Step]:
-    """Call a function; return the functions of a package that it enters, in the order of their first calls."""
+Line = tuple[str, int]  # file and number of a line
+
+
+def traced(function: Callable[[], object], folder: Path) -> tuple[list[Step], set[Line]]:
+    """Call a function; return the functions of a package that it enters, by first calls, and the lines that it runs."""
     reached: dict[Step, None] = {}
+    lines: set[Line] = set()
     prefix = f"{folder}{os.sep}"
 
-    def note(frame: object, event: str, _: object) -> None:
-        code = frame.f_code  # type: ignore[attr-defined]
-        if event == "call" and code.co_filename.startswith(prefix):
-            path = code.co_filename.removeprefix(prefix)
-            reached.setdefault((f"{folder.name}/{path}", code.co_qualname))
+    def note_line(frame: FrameType, event: str, _: object) -> object:
+        if event == "line":
+            lines.add((frame.f_code.co_filename, frame.f_lineno))
+        return note_line
 
-    sys.setprofile(note)
+    def note_call(frame: FrameType, _: str, __: object) -> object:
+        code = frame.f_code
+        if not code.co_filename.startswith(prefix):
+            return None
+        path = code.co_filename.removeprefix(prefix)
+        reached.setdefault((f"{folder.name}/{path}", code.co_qualname))
+        return note_line
+
+    sys.settrace(note_call)  # type: ignore[arg-type]
     try:
         function()
     finally:
-        sys.setprofile(None)
-    return list(reached)
+        sys.settrace(None)
+    return list(reached), lines
 
 
 @dataclass(frozen=True)
 class Way:
-    """The functions that a command enters, in the order of their first calls."""
+    """The functions that a command enters, in the order of their first calls, and the number of lines that it runs."""
 
     steps: Sequence[Step]
+    lines: int = 0
 
     @property
     def files(self) -> int:
@@ -69,7 +84,7 @@ class Way:
         return count
 
     def __str__(self) -> str:
-        return f"{len(self.steps)} functions, {self.files} files, {self.returns} returns"
+        return f"{len(self.steps)} functions, {self.files} files, {self.returns} returns, {self.lines} lines run"
 
 
 def way(words: Sequence[str]) -> Way:
@@ -84,9 +99,20 @@ def way(words: Sequence[str]) -> Way:
             raise SystemExit(f"{' '.join(words)}: exit status {status}")
 
     run()
-    steps = first_calls(run, Path(str(package.__file__)).parent)
+    steps, lines = traced(run, Path(str(package.__file__)).parent)
     named = [(file, name) for file, name in steps if name.rpartition(".")[2] not in UNNAMED]
-    return Way(named)
+    return Way(named, len(lines))
+
+
+def size_of(folder: Path) -> str:
+    """Return the numbers of functions and of lines with code in a package's source, in words."""
+    functions = 0
+    lines = 0
+    for path in folder.rglob("*.py"):
+        nodes = [*ast.walk(ast.parse(path.read_bytes()))]
+        functions += sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in nodes)
+        lines += len({node.lineno for node in nodes if isinstance(node, ast.stmt | ast.expr)})
+    return f"{functions} functions, {lines} lines with code"
 
 
 def main() -> int:
@@ -102,7 +128,7 @@ def main() -> int:
     walked = way(given.words)
     if given.list:
         print("\n".join(f"{file}: {name}" for file, name in walked.steps))
-    print(walked)
+    print(f"{walked}; the package: {size_of(Path(PACKAGE))}")
     return 0
 
 

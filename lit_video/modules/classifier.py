@@ -181,7 +181,7 @@ class VideoClassifier(LightningModule):
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)  # numbers of right and of readable clips
         self._batches: list[Tensor] = []  # loss and the two numbers for each batch of the current step
-        # messages on the starting weights, or the error of reading them; printed or raised in _confirm_start
+        # messages on the starting weights, or the error of reading them; printed or raised in confirm_start
         self._lines: list[str] = []
         self._refused: Exception | None = None
         self._fits = False  # whether the weights that are read start a training, not a test
@@ -323,14 +323,14 @@ class VideoClassifier(LightningModule):
         """Load the starting weights if there is no trainer; with one, a callback does so before all others."""
         super().setup(stage)
         if self._trainer is None:
-            self._prepare_start(stage)
-            self._confirm_start()
+            self.prepare_start(stage)
+            self.confirm_start()
 
-    def _prepare_start(self, stage: str) -> None:
+    def prepare_start(self, stage: str) -> None:
         """Read the starting weights for ``fit`` or another stage, before it is known whether they are needed.
 
         A checkpoint that is restored later replaces them, all or a part, and their file may be gone by then. So an
-        error is kept until :meth:`_confirm_start`.
+        error is kept until :meth:`confirm_start`.
         """
         self._lines = []
         self._refused = None
@@ -341,7 +341,7 @@ class VideoClassifier(LightningModule):
         except Exception as error:
             self._refused = error
 
-    def _confirm_start(self) -> None:
+    def confirm_start(self) -> None:
         """Print what was read, or raise its error, unless a restored checkpoint replaced the starting weights.
 
         Raises:

@@ -78,9 +78,9 @@ class ConvNet(VideoClassifier):
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.architecture = architecture
 
-    def _prepare_start(self, stage: str) -> None:
+    def prepare_start(self, stage: str) -> None:
         """Refuse bfloat16 on a CPU: gradients of temporal convolutions may read uninitialised memory."""
-        super()._prepare_start(stage)
+        super().prepare_start(stage)
         trains = stage == "fit" and self._trainer is not None
         if trains and self.device.type == "cpu" and str(self.trainer.precision).startswith("bf16"):
             wrong = "gradients of convolutions over few frames are wrong in bfloat16 on a CPU (a fault of PyTorch)"

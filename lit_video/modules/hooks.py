@@ -23,11 +23,13 @@ def logged_name(split: Literal["val", "test"], value: str) -> str:
 
 @runtime_checkable
 class Startable(Protocol):
-    """Module with starting weights: a classifier of the package, which this file cannot import in return."""
+    """Module that reads starting weights before its training, as every :class:`VideoClassifier` does."""
 
-    def _prepare_start(self, stage: str) -> None: ...
+    def prepare_start(self, stage: str) -> None:
+        """Read the starting weights for ``fit`` or another stage."""
 
-    def _confirm_start(self) -> None: ...
+    def confirm_start(self) -> None:
+        """Raise the error of reading them, unless a restored checkpoint has replaced them."""
 
 
 class ClassifierHooks(Callback):
@@ -47,7 +49,7 @@ class ClassifierHooks(Callback):
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Read the starting weights of the model, or of the classifiers in it, before any callback sees them."""
         for model in classifiers(pl_module):
-            model._prepare_start(stage)
+            model.prepare_start(stage)
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse to train without the starting weights; by now, Lightning has restored a checkpoint if there is one."""
@@ -74,7 +76,7 @@ class ClassifierHooks(Callback):
     @staticmethod
     def _confirm(module: LightningModule) -> None:
         for model in classifiers(module):
-            model._confirm_start()
+            model.confirm_start()
 
     def on_before_optimizer_step(
         self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer

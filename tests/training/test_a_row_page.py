@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import lit_video
-from benchmarks.walk import first_calls
+from benchmarks.walk import traced
 from lit_video.__main__ import main
 from tests.conftest import ROOT
 
@@ -16,7 +16,7 @@ def test_its_steps_are_those_of_a_run_in_their_order(tiny, tmp_path):
     steps = re.findall(r"^\d+\. `(lit_video/[\w/]+\.py)`: `([\w.]+)`", PAGE, re.MULTILINE)
     row = ["--config", "tests/small/ablation_tw.yaml", "--row", "tw1", "--runs", str(tmp_path)]
 
-    reached = first_calls(
+    reached, _ = traced(
         lambda: main(["fit", *row, *tiny, "--trainer.max_epochs=1", "--trainer.logger=false"]), PACKAGE
     )
 
