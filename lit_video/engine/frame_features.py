@@ -92,15 +92,18 @@ class FrameFeatures(Callback):
         test = test_of(trainer.datamodule)  # type: ignore[attr-defined]
         if test is None or test.order != STATIC:
             return
+
         collected = trainer.strategy.reduce_boolean_decision(self._inputs is not None, all=True)
         self.close()
         if not collected or not self._videos.has_clips():
             return
+
         with self._videos.sync_context():
             video = self._videos.videos()
             features, target = self._videos.per_video()
         if not len(video) or not bool(torch.isfinite(features).all()):
             return
+
         self.of_split[test.split] = VideoFeatures(
             video.cpu().numpy(),
             features.double().cpu().numpy(),

@@ -176,11 +176,13 @@ def evaluated_predictions(
     """
     if isinstance(accuracy, VideoPrecision) or not accuracy.update_called:
         return None
+
     with accuracy.sync_context():
         number = accuracy.videos().cpu().numpy()
         outputs = accuracy.per_task()
     if not len(number):
         return None
+
     return Predictions.of_logits(
         number,
         named_outputs(outputs, data),

@@ -167,6 +167,7 @@ class Queue:
         """Report how a run ended; note it if it has no result."""
         run = attempt.run
         status = attempt.process.returncode
+
         if status == DONE:
             self.say(f"{run.name}: done")
         elif self.stop:

@@ -61,6 +61,7 @@ def keep_storable(model: LightningModule) -> None:
         if isinstance(value, type):
             value = class_path(value)
             model.hparams[name] = value
+
         if not _storable(value):
             kind = type(model.hparams.pop(name)).__name__
             rank_zero_warn(

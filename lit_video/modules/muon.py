@@ -78,6 +78,7 @@ class StackedMuon(Muon):
             safety_factor=group["safety_factor"],
             dtype=torch.float32 if updates.device.type == "cpu" else torch.bfloat16,
         )
+
         lr = group["lr"]
         rate = lr * get_lr_scale(updates.shape, group["adjust_lr_fn"])
         for parameter, update in zip(parameters, orthogonal, strict=True):

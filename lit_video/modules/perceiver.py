@@ -56,6 +56,7 @@ class Perceiver(VideoClassifier):
         check_arguments(locals())
         vit = vit_size(size)
         clip = ClipSize(height_and_width(image_size), patch_size, num_frames, tubelet_size=tubelet_size)
+
         network = perceiver(
             vit,
             outputs(num_classes),

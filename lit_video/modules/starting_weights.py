@@ -105,12 +105,14 @@ class StartingWeights:
         """
         if self.data is None:
             return stored
+
         if self.weights_settings != "ignore":
             try:
                 stated.refuse_other_pixels(stored_settings(self.data), stored, stated.IGNORE)
                 self._check_labels(stored, whole=True)
             except ValueError as error:
                 raise UserError(f"the model's weights do not fit the data: {error}") from error
+
         if not fits:
             return stored
         return replace(stored, clips=stored_settings(self.data), class_names=self.data.class_names)

@@ -156,6 +156,7 @@ class TemporalAttention(nn.Module):
         hidden = hidden or dim
         self.drop = nn.Dropout(dropout)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
+
         self.layers = nn.ModuleList(TemporalLayer(dim, num_heads) for _ in range(depth))
         self.head = nn.Sequential(
             nn.LayerNorm(dim, eps=1e-5),

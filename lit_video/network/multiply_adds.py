@@ -87,6 +87,7 @@ def compare_with_paper(model: Published, counted: tuple[int, int]) -> dict[str, 
     """Return a model's row, with the paper's figures; ``counted``: parameters, and multiply-adds of one view."""
     params, macs_per_view = counted
     macs = macs_per_view * model.views
+
     return {
         "source": model.source,
         "model": model.label,
@@ -109,6 +110,7 @@ def cost_cells(row: Mapping[str, Any]) -> list[str]:
     """Return the cells of a row of :func:`compare_with_paper` under ``COST_HEADER``, without the note."""
     side = row["image_size"]
     size = side if isinstance(side, int) else size_in_words(side)
+
     return [
         row["model"],
         f"{row['frames']} x {size}",

@@ -136,8 +136,10 @@ def _by_skill(videos: ProbeVideos, hits: ProbeHits, pixels: ProbeHits) -> list[S
     of_skills = [hits.direction[:, number] for number in range(len(videos.skills))]
     # p-values of a direction of 50 % or less
     chances = holm_adjusted([chance_of_share(skill.reshape(-1), _pairs(skill), 0.5) for skill in of_skills])
+
     bounds = videos.sum_bounds()
     neighbours = videos.two_frames_bounds()
+
     return [
         SkillSeen(
             skill.name,

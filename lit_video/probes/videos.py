@@ -110,6 +110,7 @@ class ProbeVideos:
         # would begin where no training film does, and a probe that remembers beginnings would fall below 50 %
         part = number % 2
         start = digest(VERSION, self.seed, PROBE_SPLIT, skill.name, part)
+
         index = number // 2
         pair = DrawnPair(
             skill,
@@ -118,6 +119,7 @@ class ProbeVideos:
             difficulty=DIFFICULTY,
             paths=(Path(), Path()),
         )
+
         side = max(*self.image_size, SMALLEST)
         return pair.render(self.num_frames, side, self.num_frames // self.steps)
 

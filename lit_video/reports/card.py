@@ -86,12 +86,15 @@ def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
     if predictions is None:
         tested = any(name.startswith("test/") for name in metrics)
         return "\n".join(lines if tested else ["- not tested", *lines])
+
     time = read_time_use([run])
     sentences = [*accuracy_facts(run, predictions), *(time.sentences if time else [])]
     facts = [f"- {as_markdown(sentence)}" for sentence in sentences]
+
     if run.result.temperature is not None:
         lines.append(f"- temperature of the probabilities: {run.result.temperature:.2f}, by the tests of the folds")
     lines.append(f"- the {int((~predictions.hits()).sum())} mistakes by file: `{MISTAKES}` of the run")
+
     for name, task in predictions.tasks.items():
         if name:
             lines += ["", f"### {as_markdown(name)}"]

@@ -69,6 +69,7 @@ def wandb_report(tables: Sequence[Table], entity: str, project: str) -> wr.Repor
             wr.CodeBlock(f"lit_video fit --config {table.path}", language="markdown"),  # W&B has no shell highlighting
             wr.PanelGrid(runsets=[runs], panels=list(chain.from_iterable(panels([table], "row").values()))),
         ]
+
     return wr.Report(project=project, entity=entity, title=TITLE, blocks=blocks, width="fluid")
 
 

@@ -196,12 +196,14 @@ class TimeUse:
         lead = head.lead
         line = f"A linear head on single frames of this model reaches {reached.value:.1f} %"
         line += f", {reached.low:.0f} to {reached.high:.0f}"
+
         if lead.low > 0:
             line += f"; the model is better by {lead.value:z.0f} points, {lead.low:z.0f} to {lead.high:z.0f}"
         elif lead.high < 0:
             line += f"; the model is worse by {-lead.value:z.0f} points, {-lead.high:z.0f} to {-lead.low:z.0f}"
         else:
             line += f"; the model is {_lead_in_words(lead)}"
+
         if head.on_others is None:
             return f"{line}; 95 % intervals over {self.draws}"
         line += f"; 95 % intervals for videos of {self.these}"

@@ -49,6 +49,7 @@ def own_class(setting: str, named: str | type[Base] | None, base: type[Base]) ->
         if issubclass(named, base):
             return named
         raise ValueError(f"{setting} is {class_path(named)}, expected a subclass of {class_path(base)}")
+
     try:
         return known_class(base, named)
     except ValueError as error:

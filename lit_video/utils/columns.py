@@ -447,14 +447,17 @@ def _with_segment(row: AnnotationRow, used: Sequence[_Time]) -> AnnotationRow:
         if value is None:
             continue
         seconds[time.role] = value * (time.scale or 1.0)
+
     last = used[-1].name
     if "duration" in seconds:
         length = seconds.pop("duration") or 0.0
         seconds["end"] = (seconds["start"] or 0.0) + length
+
     start, end = seconds["start"], seconds["end"]
     if end is not None and end <= (start or 0.0):
         fault = f"ends at {end:g} s, not after its start at {start or 0:g} s; correct one of them"
         raise row.error(last, fault)
+
     texts = {name: "" if value is None else f"{value:.10g}" for name, value in (("start", start), ("end", end))}
     return AnnotationRow(row.where, {**row.cells, **texts})
 

@@ -178,12 +178,14 @@ def files_below(folder: Path) -> Iterator[Path]:
         if real in seen:  # a circular link
             continue
         seen.add(real)
+
         folders: list[str] = []
         for entry in entries_of(place):
             if is_folder(entry):
                 folders.append(entry.path)
             else:
                 yield Path(entry.path)
+
         places += reversed(folders)
 
 

@@ -97,6 +97,7 @@ def requeue() -> str:
     job = job_name()
     if not job or os.environ.get("LIT_VIDEO_REQUEUE") == "0":
         return ""
+
     try:
         subprocess.run(["scontrol", "requeue", job], capture_output=True, text=True, timeout=30, check=True)
     except subprocess.CalledProcessError as error:

@@ -44,6 +44,7 @@ def set_up_process() -> None:
     if any(option.startswith("error") for option in sys.warnoptions):  # PYTHONWARNINGS=error: libraries warn
         warnings.simplefilter("default")
         os.environ.pop("PYTHONWARNINGS", None)  # also for processes that are started
+
     # a warning about Lightning's own use of torch's pytree
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).*")
     # progress bars are plain text in notebooks without ipywidgets, which is fine
@@ -52,6 +53,7 @@ def set_up_process() -> None:
     warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated")
     # matplotlib reports a temporary font cache if the home folder is read-only
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
+
     # a full disk makes W&B's own log raise
     logging.raiseExceptions = False
     # W&B's banner; our own lines have the essentials

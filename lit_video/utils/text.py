@@ -79,6 +79,7 @@ def class_name(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return " ".join(text.split()) or "U+0020"
+
     seen: list[str] = []
     name = composed(text)
     for place, character in enumerate(name):
@@ -90,6 +91,7 @@ def class_name(text: str) -> str:
             seen.append(" ")
         elif category(character) != "Cf":
             seen.append(character)
+
     return " ".join("".join(seen).split()) or " ".join(f"U+{ord(unseen):04X}" for unseen in name)
 
 

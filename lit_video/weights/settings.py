@@ -171,6 +171,7 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
         if stored.model.get("family", BASE) != BASE:  # a part that is not stored was the family's own default
             model = dict.fromkeys(OWN_PARTS) | model
         return _plain(picked(model, model_names(*effects or ("function",))))
+
     inferred = _known(stored, "model")
     if "cls_in_time" in inferred and matching(stored.tensors, ".*temporal_"):
         inferred["attention_type"] = "divided"
