@@ -81,15 +81,19 @@ def use_of_time(run_dir: Path) -> TimeUse | None:
 
 
 def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
+    """Return the facts of a test, its metrics, and a table of the classes of each task."""
     metrics = run.result.metrics
-    lines = [f"- {as_markdown(name.removeprefix('test/'))}: {value:z.1f}" for name, value in metrics.items()]
-    if predictions is None:
-        tested = any(name.startswith("test/") for name in metrics)
-        return "\n".join(lines if tested else ["- not tested", *lines])
+    lines: list[str] = []
+    if predictions is not None:
+        time = read_time_use([run])
+        sentences = [*accuracy_facts(run, predictions), *(time.sentences if time else [])]
+        lines += [f"- {as_markdown(sentence)}" for sentence in sentences]
+    elif not any(name.startswith("test/") for name in metrics):
+        lines.append("- not tested")
 
-    time = read_time_use([run])
-    sentences = [*accuracy_facts(run, predictions), *(time.sentences if time else [])]
-    facts = [f"- {as_markdown(sentence)}" for sentence in sentences]
+    lines += [f"- {as_markdown(name.removeprefix('test/'))}: {value:z.1f}" for name, value in metrics.items()]
+    if predictions is None:
+        return "\n".join(lines)
 
     if run.result.temperature is not None:
         lines.append(f"- temperature of the probabilities: {run.result.temperature:.2f}, by the tests of the folds")
@@ -99,7 +103,7 @@ def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
         if name:
             lines += ["", f"### {as_markdown(name)}"]
         lines += ["", markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:CLASSES_SHOWN])]
-    return "\n".join([*facts, *lines])
+    return "\n".join(lines)
 
 
 def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:

@@ -22,6 +22,7 @@ from lit_video.video.decoding.packets import coded_alone, filled, logged
 PREDICTED = {PictureType.P, PictureType.B}
 BETWEEN = {PictureType.B, PictureType.BI}  # B frames
 _LEVELS = {"h264": av.logging.DEBUG, "hevc": av.logging.ERROR}  # levels at which a decoder logs lost pictures
+_LAGS = {"av1": 3}
 HELD = 16  # most B frames in a row, which are held until the next reference frame
 
 
@@ -32,8 +33,14 @@ class Decoder:
         self.context = stream.codec_context
         self.listens = self.context.name in _LEVELS
         self.level = _LEVELS.get(self.context.name, av.logging.ERROR)
+
+        # packets by which the report of a frame's damage may lag behind the frame
         codec = self.context.codec
-        self._behind = 0 if coded_alone(codec) else {"av1": 3}.get(codec.canonical_name, 1)
+        self.behind = _LAGS.get(codec.canonical_name, 1)
+        if coded_alone(codec):
+            self.behind = 0
+
+        # beginnings of the lines that report a lost picture; a stream that allows gaps in its numbers loses none
         self._losses: tuple[str, ...] = ("Frame num gap", "Could not find ref with POC")
         if self.context.name == "h264":
             allowed = parameters(self.context.extradata)
@@ -44,11 +51,6 @@ class Decoder:
     def leads(self) -> bool:
         """Whether pictures after the first key frame may refer to some before it, which a cut stream lacks (HEVC)."""
         return self.context.name == "hevc"
-
-    @property
-    def behind(self) -> int:
-        """Number of packets by which the report of a frame's damage may lag behind the frame; 0 if each is a frame."""
-        return self._behind
 
     def decode(self, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
         """Decode a packet; also return whether the decoder logs that earlier pictures are lost."""
