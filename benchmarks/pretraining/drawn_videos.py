@@ -67,10 +67,15 @@ class DrawnVideos(SeededClips):
             :class:`DrawnSample`); ``None``: of none.
         mean: mean of the pixels, 0 to 1: one number, or one each for red, green, blue.
         std: standard deviation of the pixels, in the same form as ``mean``.
+        paired: whether a training batch has every video beside the same frames backwards, whose labels are the reversed
+            motion, speed and camera and the same form, texture and hue.
+        lesson: motions that the first epochs show, the only ones; all classes are there from the first step.
+        lesson_epochs: number of these epochs.
         seed: seed of all videos.
 
     Raises:
-        ValueError: a setting is no value of its type, a motion is unknown, or a task is named twice.
+        ValueError: a setting is no value of its type, a motion is unknown, a task is named twice, or pairs do not fill
+            a batch or an epoch.
     """
 
     def __init__(
@@ -89,6 +94,9 @@ class DrawnVideos(SeededClips):
         flow: Count | None = None,
         mean: PerChannel = 0.5,
         std: PerChannel = 0.5,
+        paired: bool = False,
+        lesson: tuple[str, ...] | None = None,
+        lesson_epochs: Whole = 0,
         seed: int = 0,
     ) -> None:
         check_arguments(locals())
@@ -106,11 +114,18 @@ class DrawnVideos(SeededClips):
 
         if flow is not None and image_size % flow:
             raise ValueError(f"flow is {flow}: patches of this side do not divide image_size {image_size}")
+        if paired and (batch_size % 2 or epoch_length % 2):
+            raise ValueError(f"paired: batch_size {batch_size} and epoch_length {epoch_length} must be even")
+        if (lesson is None) != (lesson_epochs == 0):
+            raise ValueError(f"lesson is {lesson} and lesson_epochs {lesson_epochs}: give both or none")
 
         self.side = image_size
         self.epoch_length = epoch_length
         self.val_length = val_length
-        self.motions = tuple(MOTIONS) if motions is None else _known(motions)
+        self.motions = tuple(MOTIONS) if motions is None else _known("motions", motions)
+        self.lesson = self.motions if lesson is None else _known("lesson", lesson)
+        self.lesson_epochs = lesson_epochs
+        self.paired = paired
         self.tasks = tuple(TASKS) if tasks is None else _once(tasks)
         self.moving_camera = moving_camera
         self.degradation = degradation
@@ -139,7 +154,12 @@ class DrawnVideos(SeededClips):
 
     def train_dataloader(self) -> DataLoader[Sample]:
         """Draw an epoch of new videos."""
-        sampler = training_sampler(self, np.arange(self.epoch_length))
+        videos = np.arange(self.epoch_length)
+        reverses = None
+        if self.paired:
+            reverses = videos ^ 1  # of an even number the next one
+            videos = videos[::2]
+        sampler = training_sampler(self, videos, reverses=reverses)
         return self._loader("train", self.epoch_length, sampler)
 
     def val_dataloader(self) -> DataLoader[Sample]:
@@ -188,7 +208,10 @@ class DrawnBatch(Batch):
 
 
 class DrawnClips(Dataset[Sample]):
-    """Drawn videos by ``(epoch, index)``; see :class:`~lit_video.video.clips.Sample` for their fields."""
+    """Drawn videos by ``(epoch, index)``; see :class:`~lit_video.video.clips.Sample` for their fields.
+
+    Paired, a video of an odd index is the one before it, played backwards; even indices have the same videos unpaired.
+    """
 
     def __init__(self, data: DrawnVideos, split: str, length: int) -> None:
         self.split = split
@@ -196,6 +219,9 @@ class DrawnClips(Dataset[Sample]):
         self.num_frames = data.num_frames
         self.side = data.side
         self.motions = data.motions
+        self.lesson = data.lesson
+        self.lesson_epochs = data.lesson_epochs
+        self.paired = data.paired and split == "train"
         self.columns = [list(TASKS).index(task) for task in data.tasks]
         self.moving_camera = data.moving_camera
         self.degradation = data.degradation
@@ -209,8 +235,11 @@ class DrawnClips(Dataset[Sample]):
         """Draw a video, see :func:`~lit_video.video.clips.full_key`."""
         epoch, index = full_key(item, training=self.split == "train")
         drawn_epoch = epoch if self.split == "train" else 0  # validation videos are the same in every epoch
-        rng = np.random.default_rng(digest(DRAWN_VERSION, self.seed, self.split, drawn_epoch, index))
-        labels = draw_labels(rng, self.motions, self.moving_camera)
+        backwards = self.paired and index % 2 == 1
+        motions = self.lesson if self.split == "train" and epoch < self.lesson_epochs else self.motions
+
+        rng = np.random.default_rng(digest(DRAWN_VERSION, self.seed, self.split, drawn_epoch, index - backwards))
+        labels = draw_labels(rng, motions, self.moving_camera)
         drawn = draw_video(
             rng,
             labels,
@@ -218,8 +247,10 @@ class DrawnClips(Dataset[Sample]):
             side=self.side,
             degradation=self.degradation,
             flow=self.flow is not None,
+            backwards=backwards,
         )
-        numbers = [labels.numbers[column] for column in self.columns]
+        shown = labels.reversed if backwards else labels
+        numbers = [shown.numbers[column] for column in self.columns]
 
         sample = DrawnSample(
             clip=torch.from_numpy(drawn.frames)[None],
@@ -235,13 +266,13 @@ class DrawnClips(Dataset[Sample]):
         return sample
 
 
-def _known(motions: tuple[str, ...]) -> tuple[str, ...]:
+def _known(setting: str, motions: tuple[str, ...]) -> tuple[str, ...]:
     """Return names of motions; refuse an empty list, an unknown name, and a name twice."""
     for name in motions:
         if name not in MOTIONS:
-            raise ValueError(f"motions has {name!r}, which is no motion{did_you_mean(name, list(MOTIONS))}")
+            raise ValueError(f"{setting} has {name!r}, which is no motion{did_you_mean(name, list(MOTIONS))}")
     if not motions or len(set(motions)) < len(motions):
-        raise ValueError(f"motions is {list(motions)}, expected one or more names, each once")
+        raise ValueError(f"{setting} is {list(motions)}, expected one or more names, each once")
     return tuple(motions)
 
 

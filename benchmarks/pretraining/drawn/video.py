@@ -123,15 +123,30 @@ def draw_pose(rng: Rng, labels: Labels, num_frames: int) -> NDArray[np.float64]:
 
 
 def draw_video(
-    rng: Rng, labels: Labels, num_frames: int, *, side: int, degradation: float = 1.0, flow: bool = False
+    rng: Rng,
+    labels: Labels,
+    num_frames: int,
+    *,
+    side: int,
+    degradation: float = 1.0,
+    flow: bool = False,
+    backwards: bool = False,
 ) -> Drawn:
     """Draw a video of some labels.
 
-    ``degradation``: strength of light, blur, noise and compression, 0 to 1. ``flow``: tell how its pixels move, which
-    changes no pixel.
+    Args:
+        rng: random generator.
+        labels: the labels.
+        num_frames: number of frames.
+        side: side of a frame in pixels.
+        degradation: strength of light, blur, noise and compression, 0 to 1.
+        flow: whether to tell how pixels move, which changes no pixel.
+        backwards: whether to play the frames of these labels backwards; the flow is then that of the reversed labels.
     """
     motion = MOTIONS[labels.motion]
-    pose = Pose(draw_pose(rng, labels, num_frames).astype(np.float32))
+    drawn_pose = draw_pose(rng, labels, num_frames).astype(np.float32)
+    played = slice(None, None, -1) if backwards else slice(None)
+    pose = Pose(np.ascontiguousarray(drawn_pose[:, played]))
     zoom = pose.times("zoom", ZOOM)
     tilt = pose.between("tilt", -TILT / 2, TILT / 2)
     look = Look(rng, contour=labels.contour, texture=labels.texture, hue=labels.hue)
@@ -155,15 +170,15 @@ def draw_video(
         overlay(canvas, thing.seen_from(zoom[seen], tilt[seen]))
 
     canvas[-1, 3:] = 0  # nothing follows
-    pixels = np.ascontiguousarray(canvas[:, :3])
-    lit(rng, pixels, pose["light"], strength=degradation)
+    pixels = np.ascontiguousarray(canvas[played, :3])  # the frames in the order of the labels, for their noise
+    lit(rng, pixels, pose["light"][played], strength=degradation)
     blurred(rng, pixels, degradation)
     noisy(rng, pixels, degradation)
     pixels = compressed(rng, pixels, degradation)
     pixels *= 255
     np.rint(pixels, out=pixels)
     np.clip(pixels, 0, 255, out=pixels)
-    return Drawn(pixels.astype(np.uint8), canvas[:, 3:] if flow else None)
+    return Drawn(pixels[played].astype(np.uint8), canvas[:, 3:] if flow else None)
 
 
 def _background(

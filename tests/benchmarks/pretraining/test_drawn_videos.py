@@ -56,6 +56,40 @@ def test_validation_videos_are_the_same_in_every_epoch_and_no_training_videos():
     assert not train & {clip.numpy().tobytes() for batch in first for clip in batch["clip"]}
 
 
+def test_a_video_stands_beside_its_frames_backwards_with_the_labels_that_turn():
+    whole = {"epoch_length": 12}
+    plain = {
+        int(index): clip for batch in epoch(**whole) for index, clip in zip(batch["video"], batch["clip"], strict=True)
+    }
+    tasks = list(TASKS)
+    for batch in epoch(**whole, paired=True):
+        for place in range(0, 4, 2):
+            film, backwards = batch["clip"][place], batch["clip"][place + 1]
+            assert torch.equal(film, plain[int(batch["video"][place])])
+            assert torch.equal(backwards, film.flip(1))
+
+            label, reversed_label = (
+                dict(zip(tasks, batch["label"][i].tolist(), strict=True)) for i in (place, place + 1)
+            )
+            motion = TASKS["motion"][label["motion"]]
+            assert TASKS["motion"][reversed_label["motion"]] == MOTIONS[motion].reverse
+            assert all(label[task] == reversed_label[task] for task in ("form", "texture", "hue"))
+
+
+def test_the_first_epochs_show_the_motions_of_the_lesson():
+    lesson = ("moves right", "moves left")
+    numbers = {TASKS["motion"].index(name) for name in lesson}
+    of_epoch = [
+        {int(label[0]) for batch in epoch(number, lesson=lesson, lesson_epochs=2) for label in batch["label"]}
+        for number in range(3)
+    ]
+    assert of_epoch[0] | of_epoch[1] == numbers
+    assert of_epoch[2] - numbers
+    validated = DrawnVideos(**SMALL, lesson=lesson, lesson_epochs=2).val_dataloader()
+    plain = DrawnVideos(**SMALL).val_dataloader()
+    assert all(torch.equal(a["clip"], b["clip"]) for a, b in zip(validated, plain, strict=True))
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_a_batch_is_normalised_with_a_target_for_each_task(training):
     data = DrawnVideos(**SMALL)
@@ -112,11 +146,19 @@ def test_opposites_are_each_other_played_backwards():
         ("degradation", -0.1),
         ("epoch_length", 0),
         ("std", 0.0),
+        ("lesson", ["flies"]),
+        ("lesson_epochs", 1),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(setting, value):
     with pytest.raises(ValueError, match=setting):
         DrawnVideos(**(SMALL | {setting: value}))
+
+
+def test_pairs_fill_batches_and_epochs():
+    for change in ({"batch_size": 3}, {"epoch_length": 9}):
+        with pytest.raises(ValueError, match="even"):
+            DrawnVideos(**(SMALL | change), paired=True)
 
 
 def test_a_batch_has_the_mean_flow_of_its_patches_if_it_is_asked_for():

@@ -45,6 +45,22 @@ def test_a_video_played_backwards_is_that_of_the_reversed_labels(kind):
 
 
 @pytest.mark.parametrize("kind", ACTOR_KINDS)
+def test_the_same_frames_backwards_have_the_flow_of_the_reversed_labels(kind):
+    labels = replace(PLAIN, motion=MOTION_OF_KIND[kind], kind=kind, camera="pans left", speed="speeding")
+    films = {}
+    for backwards in (False, True):
+        films[backwards] = draw_video(
+            np.random.default_rng(0), labels, 8, side=48, degradation=1.0, flow=True, backwards=backwards
+        )
+    assert np.array_equal(films[True].frames, films[False].frames[::-1])  # light, noise and compression, too
+
+    redrawn = drawn(labels.reversed)
+    both = (films[True].flow[:, 2] == 1) & (redrawn.flow[:, 2] == 1)
+    assert both.mean() > 0.5
+    assert np.abs(films[True].flow[:, :2] - redrawn.flow[:, :2]).transpose(0, 2, 3, 1)[both].max() < 1e-4
+
+
+@pytest.mark.parametrize("kind", ACTOR_KINDS)
 def test_an_actor_moves_and_the_scene_stands_still(kind):
     labels = replace(PLAIN, motion=MOTION_OF_KIND[kind], kind=kind)
     frames = video(labels).astype(int)
