@@ -4,7 +4,7 @@ For each claim: where it is decided, the smallest difference that every pair sho
 its margin or its "differ by at most N", and the hours of one core; or the fact that keeps our videos from deciding it.
 The spread over seeds is that of the trials (docs/trials.md): two rows of each family, pooled, at an upper bound that it
 keeps with 80 %, because few seeds tell it roughly. The error over test videos is that of the trials, for more or fewer
-pairs of films a skill.
+pairs of films a skill. Hours are those of the trials' plan, since trials may have been trained beside other work.
 
 At the end it says how many claims so many hours can decide, cheapest first: rows that several claims share are trained
 once. Not in the hours: half of the steps, for rows that do not learn their training films.
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class FamilySpread:
     spread: Spread  # variance of a row's mean over seeds, in squared shares
     of_videos: float  # squared error of a difference over the test videos alone, in points
     pairs: float  # pairs of films a skill in this test
-    hours: float  # hours of one core for a run
+    hours: float  # hours of one core for a run, by the plan of the trials
     not_begun: int = 0  # trials that are left out, because they are at chance on a skill that their row can tell
 
     def difference(self, seeds: int, pairs: int) -> Interval:
@@ -67,15 +68,22 @@ class FamilySpread:
         return Interval(0.0, 0.0, 0.0, error=math.sqrt(variance), freedom=own)
 
 
+class Trial(NamedTuple):
+    """A finished trial, and the hours of one core that its plan gives it."""
+
+    run: FinishedRun
+    hours: float
+
+
 def spreads(plan: Plan) -> dict[str, FamilySpread]:
     """Return the spread of each family with a row of two seeds or more in the trials, each at its greatest length."""
-    by_family: dict[str, dict[str, list[FinishedRun]]] = {}
+    by_family: dict[str, dict[str, list[Trial]]] = {}
     for run in plan.runs:
         finished = packed(run, plan.results)
         if finished is None or not is_chosen(run):
             continue
         of_row = by_family.setdefault(family_of(run.table), {}).setdefault(of_any_length(run), [])
-        of_row.append(finished)
+        of_row.append(Trial(finished, run.seconds / 3600))
     known = {family: _spread(list(map(_longest, rows.values()))) for family, rows in by_family.items()}
     return {family: spread for family, spread in known.items() if spread}
 
@@ -85,15 +93,15 @@ def family_of(table: str) -> str:
     return FAMILIES.get(table.partition("_")[0], "")
 
 
-def _longest(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
-    """Return a row's runs of the most steps, one for each seed."""
-    steps = max(run.result.steps for run in runs)
-    return list({run.result.seed: run for run in runs if run.result.steps == steps}.values())
+def _longest(trials: Sequence[Trial]) -> list[Trial]:
+    """Return a row's trials of the most steps, one for each seed."""
+    steps = max(trial.run.result.steps for trial in trials)
+    return list({trial.run.result.seed: trial for trial in trials if trial.run.result.steps == steps}.values())
 
 
-def _spread(rows: Sequence[Sequence[FinishedRun]]) -> FamilySpread | None:
+def _spread(rows: Sequence[Sequence[Trial]]) -> FamilySpread | None:
     """Return a family's spread; ``None`` if no row has two seeds that have begun every skill."""
-    begun = [[run for run in of_seeds if not _not_begun(run)] for of_seeds in rows]
+    begun = [[trial.run for trial in of_seeds if not _not_begun(trial.run)] for of_seeds in rows]
     predictions = [[_read(run) for run in of_seeds] for of_seeds in begun if of_seeds]
     hits = [[of_run.hits(DIRECTION) for of_run in of_row] for of_row in predictions]
     pooled = pooled_spread(np.array(of_row, np.float64).mean(1) for of_row in hits if len(of_row) > 1)
@@ -106,7 +114,7 @@ def _spread(rows: Sequence[Sequence[FinishedRun]]) -> FamilySpread | None:
     (task,) = predictions[0][0].tasks.values()
     films = draws.count if draws else len(task.target)
     skills = len(np.unique(task.skill)) if task.skill is not None else 1
-    hours = fmean(run.result.seconds for of_seeds in rows for run in of_seeds) / 3600
+    hours = fmean(trial.hours for of_seeds in rows for trial in of_seeds)
     left_out = sum(map(len, rows)) - len(every)
     return FamilySpread(pooled, max(errors, default=0.0) ** 2, films / skills, hours=hours, not_begun=left_out)
 
@@ -241,7 +249,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(
             f"{family}: standard deviation over seeds {deviation:.1f} points ({spread.spread.freedom} degrees of "
             f"freedom), error over test videos {math.sqrt(spread.of_videos):.1f} points with {spread.pairs:.0f} pairs "
-            f"a skill, {60 * spread.hours:.0f} minutes a run by the clock"
+            f"a skill, {60 * spread.hours:.0f} minutes a run by the plan"
             + (f"; without {plural(spread.not_begun, 'trial')} that had not begun" if spread.not_begun else "")
         )
     for pairs, forecasts in by_pairs.items():
