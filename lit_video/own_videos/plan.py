@@ -20,6 +20,7 @@ from lit_video.own_videos import choices, dividing, groups
 from lit_video.own_videos.budget import GRADIENT_CLIP
 from lit_video.own_videos.choices import STILLS, Choice, nested
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, found_in_words, splits_of
+from lit_video.own_videos.first_answer import first_answer
 from lit_video.own_videos.limits import limits
 from lit_video.own_videos.listing import write_videos
 from lit_video.own_videos.schemes import TableRows
@@ -134,9 +135,13 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
 
     divided = divide(inspected, group=options.group, folds=options.folds)
     notes = [*what_is_there, *inspected.notes, *divided.notes]
-    for line in [*notes[1:], "Measuring how fast this machine trains ..."]:
+    for line in notes[1:]:
         _logger.info(line)
+    answer = first_answer(inspected.root, divided.videos, divided.draw_names)
+    if answer:
+        _logger.info(str(answer))
 
+    _logger.info("Measuring how fast this machine trains ...")
     chosen = choose_settings(_task(inspected, divided, options), options.start)
     refuse_much_longer(chosen, options.minutes)
     for line in ["Chosen for these videos and this machine:", *_indented(chosen), chosen.duration]:

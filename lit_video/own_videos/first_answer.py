@@ -1,0 +1,122 @@
+"""A first answer in seconds, before any training: what frozen features of the small model that comes along tell."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lit_video.datamodules.folder import VideoList
+from lit_video.inference.predict import load
+from lit_video.network.transformer import VideoTransformer, frame_means
+from lit_video.own_videos.finding import OwnVideo
+from lit_video.probes.linear import head_scores
+from lit_video.tables.statistics import Interval, accuracy_interval
+from lit_video.utils.parallel import with_progress
+from lit_video.utils.text import natural, plural
+from lit_video.video.clips import VideoRecord
+from lit_video.weights.hub import DRAWN_WEIGHTS
+
+WAVES = 4  # coefficients of a cosine transform over time, beside the mean over frames
+MOST_VIDEOS = 300  # more videos change the answer little
+LONGEST = 30.0  # seconds after which no further video is read
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class FirstAnswer:
+    """Accuracy of logistic regression on frozen features, on videos that did not train it."""
+
+    accuracy: Interval
+    tested: int  # number of these videos
+    how: str  # which videos they are, in words
+
+    def __str__(self) -> str:
+        interval = ""
+        if self.accuracy.bounded:
+            interval = f", 95 % interval {self.accuracy.low:.0f} to {self.accuracy.high:.0f} %"
+        told = f"{self.accuracy.value:.1f} % of {plural(self.tested, 'video')} are right ({self.how}{interval})"
+        return f"First answer, before any training: by logistic regression on frozen features, {told}"
+
+
+def first_answer(root: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | None) -> FirstAnswer | None:
+    """Train and test a linear classifier of frozen features; ``None`` if the videos are too few to test it.
+
+    Features of a video: the mean over frames, and the first coefficients of a cosine transform over time, of the mean
+    patch of each frame. Folds are tested by the others; else the training videos train, and validation videos are
+    tested, without any the test videos. Of many videos some are taken, at random.
+
+    Args:
+        root: folder of the videos' paths.
+        videos: readable videos with their splits or folds.
+        draws: names of the videos' draws, which are never on both sides where the penalty is chosen.
+    """
+    order = np.random.default_rng(0).permutation(len(videos))[:MOST_VIDEOS]
+    read = list(_features(root, [videos[place] for place in order]))
+    order = order[: len(read)][[features is not None for features in read]]
+    if not len(order):
+        return None
+
+    x = np.stack([features for features in read if features is not None])
+    names = sorted({video.label for video in videos}, key=natural)
+    labels = np.array([names.index(videos[place].label) for place in order])
+    draw = np.unique([draws[place] if draws else str(place) for place in order], return_inverse=True)[1]
+    splits = np.array([videos[place].split for place in order])
+
+    tests, how = _tests(splits)
+    hits = np.zeros(len(order), np.bool_)
+    tested = np.zeros(len(order), np.bool_)
+    for training, testing in tests:
+        if len(np.unique(labels[training])) < 2 or not testing.any():
+            continue
+        scores = head_scores(x[training], labels[training], draw[training], tested=x[testing], classes=len(names))
+        hits[testing] = scores.argmax(1) == labels[testing]
+        tested |= testing
+    if not tested.any():
+        return None
+
+    accuracy = accuracy_interval(hits[tested], groups=draw[tested] if draws else None)
+    return FirstAnswer(accuracy, int(tested.sum()), how)
+
+
+def _features(root: Path, videos: Sequence[OwnVideo]) -> Iterator[NDArray[np.float64] | None]:
+    """Yield the features of each video, ``None`` for one that cannot be read, as long as there is time."""
+    trained = load(DRAWN_WEIGHTS)
+    network = trained.model.network
+    assert isinstance(network, VideoTransformer)
+    clips = VideoList([], **trained.settings, broken="report")
+    began = time.monotonic()
+
+    for video in with_progress(videos, len(videos), "first answer"):
+        if time.monotonic() - began > LONGEST:
+            return
+        batch, numbers = clips.centre_view(VideoRecord(root / video.path, 0, start=video.start, end=video.end))
+        if not numbers:
+            yield None
+            continue
+        with torch.inference_mode():
+            tokens, grid = network.forward_tokens(clips.normalise(batch)["clip"])
+            frames = frame_means(tokens, grid, network.norm, prefix=network.embed.prefix)[0]
+        yield over_time(frames.double().numpy())
+
+
+def over_time(frames: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean over frames and the first ``WAVES`` cosine coefficients, ``(frames, width) -> (features,)``."""
+    count = len(frames)
+    waves = np.cos(np.pi * np.outer(np.arange(WAVES + 1), np.arange(count) + 0.5) / count)
+    features: NDArray[np.float64] = (waves @ frames / count).ravel()
+    return features
+
+
+def _tests(splits: NDArray[np.str_]) -> tuple[list[tuple[Bools, Bools]], str]:
+    """Return which videos train and which are tested, for each test, and say so in words."""
+    names = [str(name) for name in np.unique(splits)]
+    if "train" not in names:
+        tests = [(splits != name, splits == name) for name in names]
+        return tests, f"cross-validated in {len(names)} parts"
+    tested = "val" if "val" in names else "test"
+    word = {"val": "validation", "test": "test"}[tested]
+    return [(splits == "train", splits == tested)], f"{word} videos"

@@ -1,0 +1,71 @@
+"""Test the first answer: what frozen features of the model that comes along tell before any training."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lit_video.datamodules.drawing import encode
+from lit_video.own_videos import first_answer as module
+from lit_video.own_videos.finding import OwnVideo
+from lit_video.own_videos.first_answer import WAVES, first_answer, over_time
+
+EACH = 8  # videos of each class
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory):
+    """Folder with films of a square that moves right or left, which share all their frames."""
+    folder = tmp_path_factory.mktemp("films")
+    videos = []
+    for number in range(EACH):
+        rng = np.random.default_rng(number)
+        frames = np.repeat(rng.integers(0, 80, (1, 48, 48, 3), np.uint8), 16, 0)
+        for time in range(16):
+            frames[time, 10 + 3 * number : 20 + 3 * number, 2 + 2 * time : 12 + 2 * time] = 230
+        for label, played in (("right", frames), ("left", frames[::-1])):
+            path = f"{label}{number}.mp4"
+            encode(folder / path, np.ascontiguousarray(played), 8)
+            videos.append(OwnVideo(path, label, f"fold{1 + number % 2}"))
+    return folder, videos
+
+
+def test_folds_are_tested_by_the_others(films):
+    answer = first_answer(*films, None)
+    assert answer.accuracy.value > 80, "the features tell right from left"
+    assert answer.tested == 2 * EACH
+    assert f"of {2 * EACH} videos are right (cross-validated in 2 parts, 95 % interval" in str(answer)
+
+
+def test_validation_videos_are_tested_where_there_are_any_and_no_test_video(films):
+    folder, videos = films
+    splits = [("train", "train", "val", "test")[number // 4] for number in range(len(videos))]
+    divided = [replace(video, split=split) for video, split in zip(videos, splits, strict=True)]
+    (folder / "no_film.mp4").write_text("no film")
+    of_test = OwnVideo("no_film.mp4", "left", "test")
+
+    answer = first_answer(folder, [*divided, of_test], None)
+    assert answer.tested == splits.count("val")
+    assert "4 videos are right (validation videos" in str(answer)
+
+
+def test_videos_of_too_few_draws_have_no_interval(films):
+    folder, videos = films
+    answer = first_answer(folder, videos, [video.split for video in videos])
+    assert "interval" not in str(answer)
+
+
+def test_one_class_to_train_and_no_time_give_no_answer(films, monkeypatch):
+    folder, videos = films
+    one = [replace(video, split="train" if video.label == "left" else "val") for video in videos]
+    assert first_answer(folder, one, None) is None
+    monkeypatch.setattr(module, "LONGEST", -1.0)
+    assert first_answer(folder, videos, None) is None
+
+
+def test_features_over_time_are_the_mean_and_what_turns_with_time():
+    frames = np.random.default_rng(0).normal(size=(16, 3))
+    forwards, backwards = over_time(frames), over_time(frames[::-1])
+    signs = np.repeat((-1.0) ** np.arange(WAVES + 1), 3)
+    assert np.allclose(forwards[:3], frames.mean(0))
+    assert np.allclose(backwards, signs * forwards)
