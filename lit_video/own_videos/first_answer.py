@@ -13,6 +13,7 @@ from lit_video.datamodules.folder import VideoList
 from lit_video.inference.predict import load
 from lit_video.network.transformer import VideoTransformer, frame_means
 from lit_video.own_videos.finding import OwnVideo
+from lit_video.probes.heads import Bools
 from lit_video.probes.linear import head_scores
 from lit_video.tables.statistics import Interval, accuracy_interval
 from lit_video.utils.parallel import with_progress
@@ -22,8 +23,7 @@ from lit_video.weights.hub import DRAWN_WEIGHTS
 
 WAVES = 4  # coefficients of a cosine transform over time, beside the mean over frames
 MOST_VIDEOS = 300  # more videos change the answer little
-LONGEST = 30.0  # seconds after which no further video is read
-Bools = NDArray[np.bool_]
+LONGEST_READ = 30.0  # seconds after which no further video is read
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _features(root: Path, videos: Sequence[OwnVideo]) -> Iterator[NDArray[np.flo
     began = time.monotonic()
 
     for video in with_progress(videos, len(videos), "first answer"):
-        if time.monotonic() - began > LONGEST:
+        if time.monotonic() - began > LONGEST_READ:
             return
         batch, numbers = clips.centre_view(VideoRecord(root / video.path, 0, start=video.start, end=video.end))
         if not numbers:

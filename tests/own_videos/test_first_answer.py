@@ -59,7 +59,7 @@ def test_one_class_to_train_and_no_time_give_no_answer(films, monkeypatch):
     folder, videos = films
     one = [replace(video, split="train" if video.label == "left" else "val") for video in videos]
     assert first_answer(folder, one, None) is None
-    monkeypatch.setattr(module, "LONGEST", -1.0)
+    monkeypatch.setattr(module, "LONGEST_READ", -1.0)
     assert first_answer(folder, videos, None) is None
 
 

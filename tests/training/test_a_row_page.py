@@ -16,9 +16,7 @@ def test_its_steps_are_those_of_a_run_in_their_order(tiny, tmp_path):
     steps = re.findall(r"^\d+\. `(lit_video/[\w/]+\.py)`: `([\w.]+)`", PAGE, re.MULTILINE)
     row = ["--config", "tests/small/ablation_tw.yaml", "--row", "tw1", "--runs", str(tmp_path)]
 
-    reached, _ = traced(
-        lambda: main(["fit", *row, *tiny, "--trainer.max_epochs=1", "--trainer.logger=false"]), PACKAGE
-    )
+    reached, _ = traced(lambda: main(["fit", *row, *tiny, "--trainer.max_epochs=1", "--trainer.logger=false"]), PACKAGE)
 
     assert [*tmp_path.rglob("predictions.npz")], "the run has no result"
     assert [step for step in steps if step not in reached] == []
