@@ -7,14 +7,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from lit_video.api.arguments import File
+from lit_video.api.arguments import File, existing_path
 from lit_video.api.schemes import function_in_file
-from lit_video.errors import UserError
+from lit_video.errors import OptionError, UserError
 from lit_video.schemes.built_in import KNOWN
 from lit_video.utils.arguments import Count, Positive, Range, Whole, refuse_wrong_values
-from lit_video.utils.files import user_path, write_bytes, writing
+from lit_video.utils.files import PROGRAMS, is_picture, is_video, user_path, write_bytes, writing
 from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.utils.startup import set_up_process
+from lit_video.weights.hub import IMAGES, VIDEOS, find_start
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -223,6 +224,7 @@ def probe(
     refuse_wrong_values(probe, locals())
     set_up_process()
     refuse_scheme(model)
+    _refuse_no_model(model)
 
     from lit_video.probes.frozen import ModelOptions  # here, because importing torch takes seconds
     from lit_video.probes.measure import probe_skills
@@ -251,6 +253,27 @@ def refuse_scheme(model: object) -> None:
     if isinstance(model, type) or str(model) in KNOWN:
         name = model.__name__ if isinstance(model, type) else model
         raise UserError(f"{name} is an attention scheme, not a trained model; profile trains one and says what it sees")
+
+
+def _refuse_no_model(model: object) -> None:
+    """Refuse a name, a file or a folder of no model, before torch is imported; a library's names are in the library."""
+    text = str(model)
+    if not isinstance(model, str | Path) or text.startswith((IMAGES, VIDEOS)):
+        return
+    file, _, name = text.rpartition(":")
+    if name and file.endswith(".py"):
+        existing_path(file, "no such file")
+        return
+    path = user_path(model)
+    if is_picture(path) or is_video(path) or path.suffix == ".py":
+        raise UserError(f"{text}: is no model; give a run's folder or checkpoint, hub:NAME, or FILE.py:FUNCTION")
+    if path.suffix in PROGRAMS or (path / "config.json").is_file():
+        existing_path(path, "no such file")
+        return
+    try:
+        find_start(text)
+    except OptionError as error:
+        raise UserError(error.args[1]) from error
 
 
 def _folder_name(name: str) -> str:

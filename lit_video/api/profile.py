@@ -13,6 +13,7 @@ from lit_video.api.fit import fit
 from lit_video.api.report import report
 from lit_video.api.schemes import name_of_scheme, scheme_of
 from lit_video.errors import UserError
+from lit_video.own_videos.finding import find_own_videos
 from lit_video.schemes.built_in import KNOWN, OTHERS, built_in
 from lit_video.schemes.skills_table import (
     CONTROL,
@@ -136,6 +137,8 @@ def profile(
     training = _Training(checked_seeds(seeds), jobs, as_user_settings(settings))
     set_up_process()
     refuse_model(scheme)
+    if train and on is not None:
+        find_own_videos(user_path(on))  # refuses a place without videos before torch is imported
     return _profile_scheme(scheme, training, train=train, on=on, output=output)
 
 
