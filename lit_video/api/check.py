@@ -1,5 +1,7 @@
 """Videos of a data set: what is there, what is missing, what is broken."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +24,7 @@ DRAWN = "TemporalSkills"  # the data set that draws its videos into a folder, wh
 class Checked(Shown):
     """Result of a check of a data set."""
 
-    data: "VideoDataModule"
+    data: VideoDataModule
     faults: dict[str, dict[str, list[str]]]  # by split and verdict: a line for each faulty video
     contradictions: list[str]  # equal videos in two splits or classes
     manifest: Path  # a row per video

@@ -1,5 +1,7 @@
 """Skills that probes of a trained model's frozen features tell."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -45,14 +47,14 @@ class Probed(Shown):
     """Accuracies of probes of a frozen model's features, by skill, beside floors."""
 
     name: str
-    clip: "ClipFormat"  # its clips, and where their settings come from
+    clip: ClipFormat  # its clips, and where their settings come from
     reads: str  # in words: the layer that the probe reads
-    measured: "ProbeAccuracies"
+    measured: ProbeAccuracies
     remarks: Sequence[str] = ()  # facts that a reader must know of the model
     picture: Path | None = None  # PNG of the accuracies by skill
 
     @property
-    def skills(self) -> "dict[str, SkillSeen]":
+    def skills(self) -> dict[str, SkillSeen]:
         """Accuracies by the skill's name."""
         return {skill.name: skill for skill in self.measured.skills}
 
@@ -92,7 +94,7 @@ class Probed(Shown):
         return [*sentences, measured.resolution, *weak, *self.remarks]
 
     @cached_property
-    def figure(self) -> "Figure":
+    def figure(self) -> Figure:
         """Picture of the accuracies by skill."""
         from lit_video.probes.picture import figure_of
 
@@ -126,12 +128,12 @@ class Probed(Shown):
         return picture
 
 
-def _listed(skills: "Sequence[SkillSeen]", *, seen: bool) -> str:
+def _listed(skills: Sequence[SkillSeen], *, seen: bool) -> str:
     """Return the names of the skills whose direction is seen, or is not shown to be."""
     return ", ".join(skill.name for skill in skills if skill.is_seen == seen) or "no skill"
 
 
-def _grid(kind: str, measured: "ProbeAccuracies") -> TextTable:
+def _grid(kind: str, measured: ProbeAccuracies) -> TextTable:
     chance = 100 / len(measured.skills)
     title = (
         f"{kind}, % of test videos with 95 % intervals; chance: {chance:.1f} recognised, 50 direction; "
@@ -149,13 +151,13 @@ def _grid(kind: str, measured: "ProbeAccuracies") -> TextTable:
     return TextTable(title, HEADER, body)
 
 
-def _cell(interval: "Interval") -> str:
+def _cell(interval: Interval) -> str:
     if not interval.bounded:
         return f"{interval.value:.1f}"
     return f"{interval.value:.1f} [{interval.low:.0f}, {interval.high:.0f}]"
 
 
-def _of_probe(skill: "SkillSeen") -> dict[str, float | None]:
+def _of_probe(skill: SkillSeen) -> dict[str, float | None]:
     """Return what a probe tells of a skill: both accuracies with their intervals, and the p-value of the direction.
 
     The bounds of an interval are ``None`` where the test videos are too few for one.
@@ -168,7 +170,7 @@ def _of_probe(skill: "SkillSeen") -> dict[str, float | None]:
     return numbers | {"p": skill.chance}
 
 
-def _row(skill: "SkillSeen") -> dict[str, Any]:
+def _row(skill: SkillSeen) -> dict[str, Any]:
     return {
         "skill": skill.name,
         "kind": skill.kind,
@@ -181,7 +183,7 @@ def _row(skill: "SkillSeen") -> dict[str, Any]:
 
 
 def probe(
-    model: "str | Path | TrainedModel | nn.Module | Callable[[Tensor], Tensor]",
+    model: str | Path | TrainedModel | nn.Module | Callable[[Tensor], Tensor],
     *,
     minutes: Positive | None = None,
     pairs: Pairs | None = None,
