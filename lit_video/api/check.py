@@ -17,7 +17,7 @@ from lit_video.utils.shown import Part, Shown
 if TYPE_CHECKING:
     from lit_video.datamodules import VideoDataModule
 
-DRAWN = "TemporalSkills"  # the data set that draws its videos into a folder, which may be empty
+DRAWN_ON_USE = "TemporalSkills"  # the data set that draws its videos into a folder, which may be empty
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +66,7 @@ def check(
     if not folder.is_dir():
         raise UserError(f"{root}: is a file, expected the folder of the data set")
     refuse_unknown_class("dataset", dataset)
-    if dataset != DRAWN and next(files_below(folder), None) is None:
+    if dataset != DRAWN_ON_USE and next(files_below(folder), None) is None:
         raise UserError(f"{root}: holds no file; give the folder of the data set")
     user_settings = as_user_settings(settings)
     for setting in user_settings:
