@@ -213,6 +213,10 @@ def test_copies_and_segments_are_kept_apart_as_told():
     with pytest.raises(UserError, match="keep each in the class that it shows"):
         refuse_equal_files(pair, ["same", "same"])
     refuse_equal_files(pair[:1], ["same"])
+    in_splits = [OwnVideo("a.mp4", "sit", "train"), OwnVideo("b.mp4", "sit", "test")]
+    with pytest.raises(UserError, match="keep each in one split"):
+        refuse_equal_files(in_splits, ["same", "same"])
+    refuse_equal_files(in_splits[:1], ["same"])
 
     halves = [OwnVideo("a.mp4", "sit", split, start=start) for split, start in (("train", 0.0), ("test", 5.0))]
     with pytest.raises(UserError, match="keep each video in one split, or ask for it by --group none"):
