@@ -6,7 +6,7 @@
 Weights are random, so that no branch is zero. Each program is asked for batches of several sizes, also for one clip; a
 compiled network also trains with a smaller last batch. A cell is the largest difference from the network's own numbers
 relative to the largest of them, "no" with the first line of the error below the table, or "not run". An interrupted
-command goes on with ``-o FILE``. Generated code takes a minute or more for each network.
+command goes on with ``-o FILE``, and tries again what failed. Generated code takes a minute or more for each network.
 """
 
 from __future__ import annotations
@@ -144,12 +144,20 @@ def trained(network: nn.Module, clips: Clips) -> float:
     """Train a network that computes compiled, with smaller last batches, then infer; return the difference.
 
     Logits and gradients are compared with those of an equal network that is not compiled.
+
+    Raises:
+        ValueError: the network itself cannot train with one of the batches.
     """
     plain = copy.deepcopy(network)
     plain._compiled_call_impl = None  # type: ignore[assignment]
     both = (network.train(), plain.train())
     compared = Compared()
     for count in TRAINED:
+        try:
+            copy.deepcopy(plain)(clips(count))
+        except Exception as error:
+            fault = f"the network itself, not compiled, fails in training with a batch of {count} of {SIDE} pixels"
+            raise ValueError(f"{fault}: {first_line(error)}") from error
         outputs = []
         for each in both:
             torch.manual_seed(count)  # equal dropout
@@ -192,14 +200,14 @@ def start(measurement: Measurement, build: Build, earlier: Mapping[str, Row], ro
     """Try a network in each way; a row keeps the difference of the numbers, or the error's first line."""
     model = build()
     network = randomise(model.network).eval()
-    row |= {"differences": {}, "errors": {}} | earlier.get(row["name"], {})
+    row |= {"differences": {}} | earlier.get(row["name"], {}) | {"errors": {}}
 
     def clips(count: int) -> Tensor:
         generator = torch.Generator().manual_seed(count)
         return torch.randn(count, 3, model.num_frames, SIDE, SIDE, generator=generator)
 
     for way in measurement.arguments.ways.split(","):
-        if way in row["differences"] or way in row["errors"]:
+        if way in row["differences"]:
             continue
         torch.compiler.reset()
         begin = time.perf_counter()

@@ -2,7 +2,10 @@
 
 import ast
 import csv
+import inspect
+import re
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -46,6 +49,17 @@ def test_every_name_is_there_and_typed_as_it_is_loaded():
             assert getattr(lit_video, name.name) is getattr(import_module(one.module), name.name)
     with pytest.raises(AttributeError, match="no attribute 'predictions'"):
         lit_video.predictions  # noqa: B018
+
+
+PUBLIC = [name for name in lit_video.__all__ if not name.endswith("Error") and callable(getattr(lit_video, name))]
+PUBLIC += [f"modules.{name}" for name in ("XViT", "TimeSformer", "ViViT", "Perceiver", "ConvNet")]
+PUBLIC += [f"datamodules.{name}" for name in ("VideoFolder", "VideoCSV", "TemporalSkills", "VideoDataModule")]
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name != "RunFailed"])
+def test_a_signature_shows_the_words_of_its_file(name):
+    shown = str(inspect.signature(attrgetter(name)(lit_video)))
+    assert not re.search(r"Union\[|Optional\[|Annotated\[|typing\.|collections\.abc|pathlib\.", shown), shown
 
 
 def test_predict_gives_what_the_command_writes(ckpt, videos, tmp_path, capsys):

@@ -83,7 +83,7 @@ def test_every_finding_is_on_its_page_with_its_intervals():
         for interval in re.findall(r"[+-]\d+\.\d \[-?\d+\.\d, -?\d+\.\d\]|\d+\.\d ± \d+\.\d", text):
             counted += 1
             assert interval in content, interval
-    assert counted >= 5
+    assert counted >= 3
 
 
 @pytest.mark.slow

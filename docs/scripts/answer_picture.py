@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "benchmarks/results"
 TABLE = "utd_mhad"
 ROWS = {
-    "xvit1": "X-ViT, t_w = 1",
+    "xvit1": "X-ViT, t_w = 1, with TA",
     "divided": "TimeSformer, T+S",
     "joint": "TimeSformer, ST",
     "control_timesformer": "TimeSformer's control",

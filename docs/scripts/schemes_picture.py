@@ -35,7 +35,7 @@ def key(left: int, top: int) -> list[str]:
     square = '<rect class="{}" x="{}" y="{}" width="10" height="10"/>'
     return [
         square.format("asks", left, top),
-        text(left + 15, top + 9.5, "the red patch reads"),
+        text(left + 15, top + 9.5, "this patch reads"),
         square.format("one", left, top + 17),
         text(left + 15, top + 26.5, "in 1 layer"),
         square.format("later", left + 80, top + 17),

@@ -1,5 +1,7 @@
 """Videos of a data set: what is there, what is missing, what is broken."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,18 +11,20 @@ from lit_video.api.arguments import File, existing_path, refuse_unwritable
 from lit_video.errors import UserError
 from lit_video.settings.class_names import refuse_unknown_class
 from lit_video.settings.flags import Settings, as_user_settings
-from lit_video.utils.files import user_path
+from lit_video.utils.files import files_below, user_path
 from lit_video.utils.shown import Part, Shown
 
 if TYPE_CHECKING:
     from lit_video.datamodules import VideoDataModule
+
+DRAWN_ON_USE = "TemporalSkills"  # the data set that draws its videos into a folder, which may be empty
 
 
 @dataclass(frozen=True, repr=False)
 class Checked(Shown):
     """Result of a check of a data set."""
 
-    data: "VideoDataModule"
+    data: VideoDataModule
     faults: dict[str, dict[str, list[str]]]  # by split and verdict: a line for each faulty video
     contradictions: list[str]  # equal videos in two splits or classes
     manifest: Path  # a row per video
@@ -59,18 +63,24 @@ def check(
         UserError: there is no such class or folder, or a setting is wrong.
     """
     folder = existing_path(root, "no such folder")
+    if not folder.is_dir():
+        raise UserError(f"{root}: is a file, expected the folder of the data set")
     refuse_unknown_class("dataset", dataset)
+    if dataset != DRAWN_ON_USE and next(files_below(folder), None) is None:
+        raise UserError(f"{root}: holds no file; give the folder of the data set")
     user_settings = as_user_settings(settings)
     for setting in user_settings:
         if not setting.key.startswith("data."):
             raise UserError(f"settings: {setting.key}: is no setting of the data set; give those of data")
+
+    asked = None if output is None else refuse_unwritable("output", user_path(output))
 
     # here, because importing torch takes seconds
     from lit_video.datamodules.inspection import contradictions, find_faults, open_dataset
     from lit_video.datamodules.manifest import MANIFEST
     from lit_video.experiment.layers import with_user_settings
 
-    file = folder / MANIFEST if output is None else refuse_unwritable("output", user_path(output))
+    file = asked or folder / MANIFEST
     data = open_dataset(
         with_user_settings({"data": {"class_path": dataset, "init_args": {"root": str(folder)}}}, user_settings)
     )

@@ -1,5 +1,7 @@
 """Compare attention schemes on a folder of the user's own videos."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +39,7 @@ class Compared(Shown):
         return self.read.data.pairs
 
     @property
-    def time(self) -> "dict[str, TimeUse]":
+    def time(self) -> dict[str, TimeUse]:
         """Use of time by each scheme's models, over all seeds, by row; see :attr:`Tested.time`."""
         from lit_video.tables.time_use import read_time_use
 
@@ -62,7 +64,7 @@ def best_row(read: TableRuns) -> RowSummary:
 
 def compare(
     videos: File,
-    schemes: "str | Sequence[str | type[Scheme]]",
+    schemes: str | Sequence[str | type[Scheme]],
     *,
     minutes: Positive | None = None,
     weights: str | None = None,

@@ -1,5 +1,7 @@
 """Parameters and multiply-adds of the papers' models, or of a table's rows."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

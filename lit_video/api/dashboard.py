@@ -1,5 +1,7 @@
 """A workspace and a report at W&B that compare the rows of tables."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec

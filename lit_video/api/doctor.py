@@ -1,5 +1,7 @@
 """Checks of this machine: what works, what does not, and what to do."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import os
 import re
 import shutil

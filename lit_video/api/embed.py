@@ -1,5 +1,7 @@
 """Features of videos in the plane."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,8 +27,8 @@ ENDINGS = (".png", ".svg", ".pdf")
 class EmbeddedVideos(Shown):
     """Videos as points, by t-SNE of the features that enter the classifier's last layer."""
 
-    predictions: "VideoPredictions"
-    points: "NDArray[np.float64]"  # (videos, 2), in the order of ``predictions.paths``
+    predictions: VideoPredictions
+    points: NDArray[np.float64]  # (videos, 2), in the order of ``predictions.paths``
 
     @property
     def broken(self) -> dict[Path, str]:
@@ -45,7 +47,7 @@ class EmbeddedVideos(Shown):
         return [bool(video.trained_on) for video in self.predictions.ranked]
 
     @cached_property
-    def figure(self) -> "Figure":
+    def figure(self) -> Figure:
         """Picture: a video's class is the name of its folder; videos that the model was trained on are hollow."""
         from lit_video.inference.projection import points_figure
 
@@ -77,7 +79,7 @@ class EmbeddedVideos(Shown):
 
 
 def embed(
-    ckpt: "str | Path | TrainedModel", videos: File | Sequence[File], *, evaluation: "Evaluation | None" = None
+    ckpt: str | Path | TrainedModel, videos: File | Sequence[File], *, evaluation: Evaluation | None = None
 ) -> EmbeddedVideos:
     """Project the features of videos to the plane by t-SNE, so that neighbours stay close.
 

@@ -1,5 +1,7 @@
 """Train and test a model on a folder of the user's own videos."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import logging
 import time
 from collections.abc import Sequence
@@ -44,7 +46,7 @@ class Tested(Shown):
         return headline(self.run)
 
     @property
-    def time(self) -> "TimeUse | None":
+    def time(self) -> TimeUse | None:
         """Use of time by the model: losses with reversed and shuffled frames and with one repeated frame.
 
         ``None`` if the plan leaves these tests out.
@@ -69,13 +71,13 @@ class Tested(Shown):
 
         return next_step(self.run, tested_run(self.run)[1])
 
-    def load(self) -> "TrainedModel":
+    def load(self) -> TrainedModel:
         """Load the model, see :func:`lit_video.load`."""
         from lit_video.inference.predict import load
 
         return load(self.run)
 
-    def predict(self, videos: "Paths", top: int = 5) -> "VideoPredictions":
+    def predict(self, videos: Paths, top: int = 5) -> VideoPredictions:
         """Classify videos by this model, see :func:`lit_video.predict`."""
         return self.load().predict(videos, top)
 

@@ -1,5 +1,7 @@
 """Train and test the rows of a table."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence

@@ -1,5 +1,7 @@
 """Floors of a table's temporal skills: what one frame, two neighbouring frames, and a sum over frames can tell."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Finished runs in one file per table."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,5 +1,7 @@
 """A folder of videos, encoded anew for fast training."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,7 +17,7 @@ Preset = Literal["small", "fast", "fastest"]
 ShortSide = Annotated[int, Range(16)]
 
 
-def prepare(src: File, dst: File, *, preset: Preset = "small", short_side: ShortSide = 256) -> "Prepared":
+def prepare(src: File, dst: File, *, preset: Preset = "small", short_side: ShortSide = 256) -> Prepared:
     """Encode every video of a folder for fast training, copy its annotations, and list the videos in a table.
 
     A call that was stopped goes on where it was.

@@ -1,5 +1,7 @@
 """Skills that probes of a trained model's frozen features tell."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -7,14 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from lit_video.api.arguments import File
+from lit_video.api.arguments import File, existing_path
 from lit_video.api.schemes import function_in_file
-from lit_video.errors import UserError
+from lit_video.errors import OptionError, UserError
 from lit_video.schemes.built_in import KNOWN
 from lit_video.utils.arguments import Count, Positive, Range, Whole, refuse_wrong_values
-from lit_video.utils.files import user_path, write_bytes, writing
+from lit_video.utils.files import PROGRAMS, is_picture, is_video, user_path, write_bytes, writing
 from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.utils.startup import set_up_process
+from lit_video.weights.hub import IMAGES, VIDEOS, find_start
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,14 +47,14 @@ class Probed(Shown):
     """Accuracies of probes of a frozen model's features, by skill, beside floors."""
 
     name: str
-    clip: "ClipFormat"  # its clips, and where their settings come from
+    clip: ClipFormat  # its clips, and where their settings come from
     reads: str  # in words: the layer that the probe reads
-    measured: "ProbeAccuracies"
+    measured: ProbeAccuracies
     remarks: Sequence[str] = ()  # facts that a reader must know of the model
     picture: Path | None = None  # PNG of the accuracies by skill
 
     @property
-    def skills(self) -> "dict[str, SkillSeen]":
+    def skills(self) -> dict[str, SkillSeen]:
         """Accuracies by the skill's name."""
         return {skill.name: skill for skill in self.measured.skills}
 
@@ -91,7 +94,7 @@ class Probed(Shown):
         return [*sentences, measured.resolution, *weak, *self.remarks]
 
     @cached_property
-    def figure(self) -> "Figure":
+    def figure(self) -> Figure:
         """Picture of the accuracies by skill."""
         from lit_video.probes.picture import figure_of
 
@@ -125,12 +128,12 @@ class Probed(Shown):
         return picture
 
 
-def _listed(skills: "Sequence[SkillSeen]", *, seen: bool) -> str:
+def _listed(skills: Sequence[SkillSeen], *, seen: bool) -> str:
     """Return the names of the skills whose direction is seen, or is not shown to be."""
     return ", ".join(skill.name for skill in skills if skill.is_seen == seen) or "no skill"
 
 
-def _grid(kind: str, measured: "ProbeAccuracies") -> TextTable:
+def _grid(kind: str, measured: ProbeAccuracies) -> TextTable:
     chance = 100 / len(measured.skills)
     title = (
         f"{kind}, % of test videos with 95 % intervals; chance: {chance:.1f} recognised, 50 direction; "
@@ -148,13 +151,13 @@ def _grid(kind: str, measured: "ProbeAccuracies") -> TextTable:
     return TextTable(title, HEADER, body)
 
 
-def _cell(interval: "Interval") -> str:
+def _cell(interval: Interval) -> str:
     if not interval.bounded:
         return f"{interval.value:.1f}"
     return f"{interval.value:.1f} [{interval.low:.0f}, {interval.high:.0f}]"
 
 
-def _of_probe(skill: "SkillSeen") -> dict[str, float | None]:
+def _of_probe(skill: SkillSeen) -> dict[str, float | None]:
     """Return what a probe tells of a skill: both accuracies with their intervals, and the p-value of the direction.
 
     The bounds of an interval are ``None`` where the test videos are too few for one.
@@ -167,7 +170,7 @@ def _of_probe(skill: "SkillSeen") -> dict[str, float | None]:
     return numbers | {"p": skill.chance}
 
 
-def _row(skill: "SkillSeen") -> dict[str, Any]:
+def _row(skill: SkillSeen) -> dict[str, Any]:
     return {
         "skill": skill.name,
         "kind": skill.kind,
@@ -180,7 +183,7 @@ def _row(skill: "SkillSeen") -> dict[str, Any]:
 
 
 def probe(
-    model: "str | Path | TrainedModel | nn.Module | Callable[[Tensor], Tensor]",
+    model: str | Path | TrainedModel | nn.Module | Callable[[Tensor], Tensor],
     *,
     minutes: Positive | None = None,
     pairs: Pairs | None = None,
@@ -223,6 +226,7 @@ def probe(
     refuse_wrong_values(probe, locals())
     set_up_process()
     refuse_scheme(model)
+    _refuse_no_model(model)
 
     from lit_video.probes.frozen import ModelOptions  # here, because importing torch takes seconds
     from lit_video.probes.measure import probe_skills
@@ -251,6 +255,27 @@ def refuse_scheme(model: object) -> None:
     if isinstance(model, type) or str(model) in KNOWN:
         name = model.__name__ if isinstance(model, type) else model
         raise UserError(f"{name} is an attention scheme, not a trained model; profile trains one and says what it sees")
+
+
+def _refuse_no_model(model: object) -> None:
+    """Refuse a name, a file or a folder of no model, before torch is imported; a library's names are in the library."""
+    text = str(model)
+    if not isinstance(model, str | Path) or text.startswith((IMAGES, VIDEOS)):
+        return
+    file, _, name = text.rpartition(":")
+    if name and file.endswith(".py"):
+        existing_path(file, "no such file")
+        return
+    path = user_path(model)
+    if is_picture(path) or is_video(path) or path.suffix == ".py":
+        raise UserError(f"{text}: is no model; give a run's folder or checkpoint, hub:NAME, or FILE.py:FUNCTION")
+    if path.suffix in PROGRAMS or (path / "config.json").is_file():
+        existing_path(path, "no such file")
+        return
+    try:
+        find_start(text)
+    except OptionError as error:
+        raise UserError(error.args[1]) from error
 
 
 def _folder_name(name: str) -> str:

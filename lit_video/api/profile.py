@@ -1,5 +1,7 @@
 """Sight, cost and skills of an attention scheme."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from lit_video.api.fit import fit
 from lit_video.api.report import report
 from lit_video.api.schemes import name_of_scheme, scheme_of
 from lit_video.errors import UserError
+from lit_video.own_videos.finding import find_own_videos
 from lit_video.schemes.built_in import KNOWN, OTHERS, built_in
 from lit_video.schemes.skills_table import (
     CONTROL,
@@ -63,9 +66,9 @@ class Profile(Shown):
     """Contract, sight, cost and skills of an attention scheme."""
 
     name: str
-    contract: "Contract"  # checks that it passed, and faults
+    contract: Contract  # checks that it passed, and faults
     words: dict[str, str]  # sight by topic; empty if it breaks its contract
-    costs: "list[Cost]"  # costs of one layer, the scheme first if it has one; empty if it breaks its contract
+    costs: list[Cost]  # costs of one layer, the scheme first if it has one; empty if it breaks its contract
     no_costs: dict[str, str]  # schemes that cannot take the clip of the costs, and why
     picture: Path | None = None  # PNG of the tokens that see each other
     skills: Skills | None = None  # if it was trained on temporal skills
@@ -87,12 +90,12 @@ class Profile(Shown):
         return parts
 
 
-def _checks(contract: "Contract") -> str:
+def _checks(contract: Contract) -> str:
     lines = [f"FAULT {check}: {fault}" if fault else f"ok    {check}" for check, fault in contract.findings.items()]
     return "\n".join([*lines, f"grids, frames x rows x columns: {contract.grids}"])
 
 
-def _cost_parts(costs: "list[Cost]", no_costs: dict[str, str]) -> list[Part]:
+def _cost_parts(costs: list[Cost], no_costs: dict[str, str]) -> list[Part]:
     from lit_video.schemes.layer_cost import SCHEME_HEADER, scheme_cells
 
     title = "One layer, a clip of 16 x 64 x 64 pixels, on this CPU"
@@ -101,7 +104,7 @@ def _cost_parts(costs: "list[Cost]", no_costs: dict[str, str]) -> list[Part]:
 
 
 def profile(
-    scheme: "str | Path | type[Scheme]",
+    scheme: str | Path | type[Scheme],
     *,
     seeds: Iterable[int] = (0,),
     output: File | None = None,
@@ -136,6 +139,8 @@ def profile(
     training = _Training(checked_seeds(seeds), jobs, as_user_settings(settings))
     set_up_process()
     refuse_model(scheme)
+    if train and on is not None:
+        find_own_videos(user_path(on))  # refuses a place without videos before torch is imported
     return _profile_scheme(scheme, training, train=train, on=on, output=output)
 
 
@@ -149,9 +154,7 @@ def refuse_model(scheme: object) -> None:
         raise UserError(f"{text} is no attention scheme; what a trained model sees: lit_video probe {text}")
 
 
-def _profile_scheme(
-    scheme: Any, training: "_Training", *, train: bool, on: File | None, output: File | None
-) -> Profile:
+def _profile_scheme(scheme: Any, training: _Training, *, train: bool, on: File | None, output: File | None) -> Profile:
     name, kind = scheme_of(scheme)
     text = name_of_scheme(scheme) if train else ""
 
@@ -205,12 +208,12 @@ def _profile_scheme(
     )
 
 
-def _picture(name: str, seen: "Sight", words: dict[str, str]) -> bytes:
+def _picture(name: str, seen: Sight, words: dict[str, str]) -> bytes:
     from lit_video.schemes.contract import DEPTH, GRID, HEADS, WIDTH
     from lit_video.schemes.picture import sight_picture
     from lit_video.schemes.sight import sight
 
-    def same_in_every_layer(make: "Callable[[], Scheme]") -> "Callable[[int], Scheme]":
+    def same_in_every_layer(make: Callable[[], Scheme]) -> Callable[[int], Scheme]:
         return lambda layer: make()
 
     sights = {name: seen}

@@ -1,5 +1,7 @@
 """Results as one page that opens without a server."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import logging
 import shlex
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """Run every row and seed of many tables, here or by Slurm."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

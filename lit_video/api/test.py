@@ -1,5 +1,7 @@
 """Test of a run or of published weights on all views of the test videos."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -37,7 +39,7 @@ class Measured(Shown):
     videos: int
     order: str  # order of the frames of every clip: as they are, reversed, shuffled, static
     trained_on: str  # how many of the videos the model was trained on, in words; empty if none or unknown
-    time: "TimeUse | None" = None  # use of time by the model, from tests in the orders of ``data.test_orders``
+    time: TimeUse | None = None  # use of time by the model, from tests in the orders of ``data.test_orders``
 
     def parts(self) -> Sequence[Part]:
         """Return the number of videos, the metrics, with two decimals like in the papers, and the use of time."""
@@ -99,7 +101,7 @@ def test(
     return Measured(metrics, videos, cli.datamodule.order, overlap, time)
 
 
-def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "TimeUse | None":
+def _time_use(cli: VideoCLI, checkpoint: Path | None, seconds: float) -> TimeUse | None:
     """Test once more in each order of ``data.test_orders``, and a head on single frames; ``seconds``: of a test.
 
     Nothing is tested if the test's own frames are not as they are, or if a video may have several labels.

@@ -1,5 +1,7 @@
 """Published weights: their list, and their download."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch

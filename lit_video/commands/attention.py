@@ -8,6 +8,7 @@ from lit_video.commands.arguments import add_own_code, call_arguments, derive, e
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.text import printable
+from lit_video.utils.video_files import refuse_no_video
 
 FUNCTION = "attention_maps"
 
@@ -23,6 +24,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Write the picture."""
+    refuse_no_video([arguments.video], arguments.fps)
     maps = lit_video.attention_maps(**call_arguments(arguments, FUNCTION))
     path = maps.write(arguments.output)
     print(printable("; ".join([f"wrote {path}", *maps.lines])), file=sys.stderr)

@@ -9,6 +9,7 @@ from lit_video.commands.arguments import VIDEO_PATHS, add_own_code, call_argumen
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
+from lit_video.utils.video_files import refuse_no_video
 
 FUNCTION = "embed"
 
@@ -28,6 +29,7 @@ def run(arguments: Namespace) -> int:
 
     Exit status 1: a video could not be read.
     """
+    refuse_no_video(arguments.videos, arguments.fps)
     evaluation = lit_video.Evaluation(**call_arguments(arguments, "Evaluation"), progress=True)
     embedding = lit_video.embed(**call_arguments(arguments, FUNCTION), evaluation=evaluation)
     path = embedding.write(arguments.output)

@@ -8,6 +8,7 @@ from lit_video.commands.arguments import VIDEO_PATHS, add_own_code, call_argumen
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
+from lit_video.utils.video_files import refuse_no_video
 
 FUNCTION = "predict"
 MOST_LISTED = 20  # videos; of more a summary is printed
@@ -31,6 +32,7 @@ def run(arguments: Namespace) -> int:
     With more than 20 videos a summary by class is printed, and -o writes the classes of each. A video that cannot be
     read is listed with the reason, the others are predicted, and the exit status is 1.
     """
+    refuse_no_video(arguments.videos, arguments.fps)
     evaluation = lit_video.Evaluation(**call_arguments(arguments, "Evaluation"), progress=True)
     predictions = lit_video.predict(**call_arguments(arguments, FUNCTION), evaluation=evaluation)
     if arguments.output:

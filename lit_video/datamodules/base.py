@@ -1,12 +1,14 @@
 """Base class of data sets: loaders, views, augmentation on the device, exact resumption."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from multiprocessing.pool import AsyncResult, ThreadPool
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, Literal, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -27,7 +29,7 @@ from lit_video.datamodules.records import Records, print_once
 from lit_video.datamodules.seeded_clips import SeededClips
 from lit_video.errors import UserError
 from lit_video.runs.predictions import Draws
-from lit_video.utils.arguments import Count, NotNegative, Range, ShareAboveZero, Whole, check_arguments
+from lit_video.utils.arguments import Count, NotNegative, Percent, ShareAboveZero, Whole, check_arguments
 from lit_video.utils.classes import Classes
 from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting
 from lit_video.utils.files import data_folder, user_path
@@ -128,7 +130,7 @@ class VideoDataModule(SeededClips):
         test_orders: tuple[FrameOrder, ...] = (),
         # reading of the videos
         broken: OnBroken = "fail",
-        broken_percent: Annotated[float, Range(0, 100)] = 1.0,
+        broken_percent: Percent = 1.0,
         keep_gb: NotNegative = 0.0,
         manifest: str | None = None,
         # seldom needed

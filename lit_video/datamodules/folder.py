@@ -1,5 +1,7 @@
 """Your own videos: a folder per split, with a folder per class."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Synthetic data set of temporal skills that no single frame shows, on a circle of time."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import logging
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -410,7 +412,7 @@ class TemporalSkills(VideoDataModule):
             part.unlink(missing_ok=True)
         return pixels
 
-    def _to_draw(self, pairs: Sequence["DrawnPair"]) -> list["DrawnPair"]:
+    def _to_draw(self, pairs: Sequence[DrawnPair]) -> list[DrawnPair]:
         """Return the pairs with a video whose content is not the one that was drawn."""
         drawn = self._digests()
         wrong = []
@@ -435,7 +437,7 @@ class TemporalSkills(VideoDataModule):
         """Return a file's path in the folder, with slashes on every system."""
         return path.relative_to(self.root).as_posix()
 
-    def _refuse_others(self, pairs: Sequence["DrawnPair"]) -> None:
+    def _refuse_others(self, pairs: Sequence[DrawnPair]) -> None:
         """Refuse a folder with videos of other origin, because they would be used too."""
         drawn = {path for pair in pairs for path in pair.paths}
         others = sorted(path for path in files_below(self.root) if is_video(path) and path not in drawn)
@@ -451,7 +453,7 @@ class TemporalSkills(VideoDataModule):
         except OSError as error:
             raise UserError(f"data.root: cannot write {self.root} ({error.strerror}); set data.root") from error
 
-    def drawn_pairs(self) -> list["DrawnPair"]:
+    def drawn_pairs(self) -> list[DrawnPair]:
         """Return how every pair of videos is drawn, and where its files are."""
         pairs: list[DrawnPair] = []
         for split, count in self.pairs.items():
@@ -474,7 +476,7 @@ class TemporalSkills(VideoDataModule):
                     pairs.append(pair)
         return pairs
 
-    def _draw(self, pairs: Sequence["DrawnPair"]) -> None:
+    def _draw(self, pairs: Sequence[DrawnPair]) -> None:
         """Draw pairs of videos on all usable cores, and record their digests in the order of the pairs."""
         for half_file in self.root.glob("*/*/*.part*"):  # a stopped process leaves them
             half_file.unlink()

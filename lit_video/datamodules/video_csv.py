@@ -1,5 +1,7 @@
 """Your own videos, listed in tables of path and label."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain

@@ -25,7 +25,7 @@ from lit_video.settings.differences import lasting_settings
 from lit_video.settings.flat import plain_settings
 from lit_video.tables.table import Row
 from lit_video.utils.stop_signals import DONE, FAILED
-from lit_video.utils.wandb_login import wandb_project, why_offline
+from lit_video.utils.wandb_login import RECORDED, server, wandb_project, why_offline
 from lit_video.video.seeding import digest
 
 _logger = logging.getLogger(__name__)
@@ -83,9 +83,11 @@ class RowLogger(WandbLogger):
         self.step = 0
         self.ended = os.environ.get("WANDB_MODE") == "disabled"
         self.folder.mkdir(parents=True, exist_ok=True)  # without it W&B silently writes to a temporary folder
-        if reason and not self.ended:
+        if not self.ended:
             upload = f"wandb sync {shlex.quote(str(self.folder.resolve()))}/offline-run-*"
-            rank_zero_only(_logger.info)(f"W&B: {reason}, recording offline; upload: {upload}")
+            sent = f"sends {RECORDED} to {server()}; --trainer.logger false sends nothing"
+            kept = f"{reason}, recording offline; upload: {upload}"
+            rank_zero_only(_logger.info)(f"W&B: {kept if reason else sent}")
 
     @property
     @rank_zero_experiment

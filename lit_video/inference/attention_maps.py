@@ -1,5 +1,7 @@
 """Attention maps of a trained model on a video: attention rollout, drawn over the video's frames."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import os
 from base64 import b64encode
 from collections.abc import Sequence

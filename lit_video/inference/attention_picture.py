@@ -22,8 +22,10 @@ BAR_GROUND = 0.5  # brightness of the grey under the colours of the colour bar
 GREYS = (0.3, 0.9)  # brightness of black and white under the colours, which a black ground would swallow
 OPACITY = 0.85  # opacity of a full colour; an even share is transparent
 ACROSS = 4  # frames per row
-PANEL = 2.6  # width of a frame, inches
-BAR_WIDTH = 1.7  # inches
+PANEL = 1.6  # width of a frame, inches: on a telephone, whose page has 360 pixels for four, text has 10
+LEAST_WIDTH = 4.8  # inches, for the words of the colour bar
+LINE, GAP, BAR_HEIGHT = 0.22, 0.08, 0.85  # inches of a line of text, between panels, and of the bar with its words
+TEXT = 12  # points
 BAR = "attention to a patch, in shares of an even map"
 LINES_UP_TO = 24  # rows or columns of patches; lines between more would hide the frame
 
@@ -41,31 +43,41 @@ def attention_picture(
     """
     count, height, width = frames.shape[:3]
     across = min(count, ACROSS)
-    rows = 2 * ceil(count / across)
-
-    figure_width = max(PANEL * across + BAR_WIDTH, 6.0)
-    figure_height = rows * (PANEL * height / width + 0.15) + 1  # room for a title
-    figure = Figure(figsize=(figure_width, figure_height), layout="compressed")
-    axes = figure.subplots(rows, across, squeeze=False)
-    for i, (frame, overlaid) in enumerate(zip(frames, overlay_maps(frames, maps), strict=True)):
-        row = 2 * (i // across)
-        column = i % across
-        axes[row, column].imshow(frame)
-        axes[row, column].set_title(labels[i], fontsize=11, pad=2)
-        axes[row + 1, column].imshow(overlaid, interpolation="nearest")
-        _draw_borders(axes[row + 1, column], maps[i].shape, (height, width))
-    for panel in axes.flat:
-        panel.axis("off")
-
+    figure_width = max(PANEL * across, LEAST_WIDTH)
+    tall = PANEL * height / width
     letters = int(10 * figure_width)
-    figure.suptitle("\n".join(fill(line, letters) for line in title), fontsize=12)
+    words = "\n".join(fill(line, letters) for line in title).splitlines()
+    pair = LINE + 2 * tall + GAP  # label, frame and map
+    top = GAP + LINE * len(words)
+    figure_height = top + pair * ceil(count / across) + BAR_HEIGHT
+    figure = Figure(figsize=(figure_width, figure_height))
+
+    def panel_at(left: float, down: float, wide: float, high: float) -> Axes:
+        """Return axes at a place from the upper left corner, in inches."""
+        bottom = 1 - (down + high) / figure_height
+        return figure.add_axes((left / figure_width, bottom, wide / figure_width, high / figure_height))
+
+    figure.text(0.5, 1 - GAP / 2 / figure_height, "\n".join(words), fontsize=TEXT, ha="center", va="top")
+    for i, (frame, overlaid) in enumerate(zip(frames, overlay_maps(frames, maps), strict=True)):
+        left = (figure_width - PANEL * across) / 2 + PANEL * (i % across) + GAP / 2
+        down = top + pair * (i // across) + LINE
+        for part, picture in enumerate((frame, overlaid)):
+            panel = panel_at(left, down + part * tall, PANEL - GAP, tall - GAP / 2)
+            panel.imshow(picture, interpolation="nearest", aspect="auto")
+            panel.axis("off")
+            if part == 0:
+                panel.set_title(labels[i], fontsize=TEXT - 1, pad=2)
+        _draw_borders(panel, maps[i].shape, (height, width))
+
     colours = ListedColormap(_tinted(np.linspace(-1, 1, 255), np.array([BAR_GROUND])))  # the maps', over a grey frame
-    bar = figure.colorbar(ScalarMappable(LogNorm(1 / MOST, MOST), colours), ax=axes, shrink=0.8, aspect=30)
-    bar.set_label(BAR, fontsize=11)
+    place = panel_at(0.1 * figure_width, figure_height - BAR_HEIGHT + GAP, 0.8 * figure_width, LINE)
+    scale = ScalarMappable(LogNorm(1 / MOST, MOST), colours)
+    bar = figure.colorbar(scale, cax=place, orientation="horizontal")
+    bar.set_label(BAR, fontsize=TEXT)
     bar.set_ticks(list(BAR_TICKS), labels=list(BAR_TICKS.values()), minor=False)
     bar.ax.minorticks_off()
-    bar.ax.axhline(1, color="black", linewidth=1)
-    bar.ax.tick_params(labelsize=11)
+    bar.ax.axvline(1, color="black", linewidth=1)
+    bar.ax.tick_params(labelsize=TEXT)
     return content_of(figure)
 
 

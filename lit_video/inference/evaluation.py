@@ -1,5 +1,7 @@
 """Views, batches and device of an evaluation on videos."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Trained models and their predictions on videos: logits, features, class names."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

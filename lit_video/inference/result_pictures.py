@@ -1,6 +1,7 @@
 """Figures of results: confusion matrix, learning curves, and a table's accuracies by row and by group of classes."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import matplotlib
@@ -25,7 +26,8 @@ ON_FIRST_COLOUR = "#fefefe"  # a white that is not in LIGHT, because dark pages 
 STYLE: dict[Any, Any] = {"font.size": 9, "text.parse_math": False}  # a class's name may hold a dollar sign
 STYLE |= dict.fromkeys(("text.color", "axes.titlecolor", "xtick.labelcolor", "ytick.labelcolor"), INK)
 STYLE |= dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), QUIET)
-DARK_CELL = 0.7  # share above which a cell's number is white
+TITLE_WIDTH = 44  # letters of a title's line, at least; of a wider picture more, so that none is mostly title
+DARK_CELL = 0.8  # share above which a cell's number is white: there both stand out equally
 NAMED_SIDE = 7.0  # least side of a cell that shows class names, in points
 NUMBERED_SIDE = 20.0  # least side of a cell that shows numbers, in points
 MANY_CLASSES = 32  # with more classes, cells are small, so opacity is the root of the share to keep faint ones visible
@@ -138,7 +140,7 @@ def _axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
     """Return a figure of this size in inches, and axes that fill it; save with ``bbox_inches="tight"`` to keep text."""
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_title(title, loc="left", fontsize=10, pad=10)
+    axes.set_title(fill(title, max(TITLE_WIDTH, int(12 * width))), loc="left", fontsize=10, pad=10)
     return figure, axes
 
 

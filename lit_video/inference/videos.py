@@ -7,8 +7,9 @@ from pathlib import Path
 from lit_video.datamodules.records import print_once
 from lit_video.errors import OptionError, UserError
 from lit_video.utils.columns import read_times, unused_words
-from lit_video.utils.files import COMMON, TABLES, files_below, is_picture, is_video, user_path
+from lit_video.utils.files import user_path
 from lit_video.utils.folders import Folders
+from lit_video.utils.video_files import is_table, videos_at
 from lit_video.utils.video_tables import read_video_rows, table_form
 from lit_video.video.clips import VideoRecord
 
@@ -35,8 +36,8 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
         path = user_path(text)
         if not path.exists():
             raise UserError(f"{path}: no such file or folder")
-        is_table = path.suffix.lower() in TABLES and path.is_file()
-        segments |= dict.fromkeys(_of_table(path) if is_table else _of_place(path, fps))
+        parts = _of_table(path) if is_table(path) else ((video, None, None) for video in videos_at(path, fps))
+        segments |= dict.fromkeys(parts)
 
     if not segments:
         raise OptionError("videos", "there is none")
@@ -44,18 +45,6 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
     for path, start, end in segments:
         listed.append(VideoRecord(path, 0, start=start, end=end, fps=fps if path.is_dir() else None))
     return listed
-
-
-def _of_place(path: Path, fps: float | None) -> list[_Part]:
-    """Return the videos of a file or a folder, whole."""
-    inside = _below(path, fps) if path.is_dir() else [path]
-    if picture := next(filter(is_picture, inside), None):
-        raise UserError(f"{picture}: is a picture, not a video; give the folder of its frames, and --fps N")
-    if not inside and _below(path, fps=1.0):
-        raise UserError(f"{path}: holds pictures but no video; give --fps N, the frame rate of the pictures")
-    if not inside:
-        raise UserError(f"{path}: holds no video ({', '.join(COMMON)})")
-    return [(video, None, None) for video in inside]
 
 
 def _of_table(table: Path) -> Iterator[_Part]:
@@ -74,15 +63,3 @@ def _of_table(table: Path) -> Iterator[_Part]:
     for row in times.rows:
         start, end = row.segment("start", "end") if times.columns else (None, None)
         yield Path(folders.there(os.path.abspath(table.parent / row.text(form.path)))), start, end
-
-
-def _below(folder: Path, fps: float | None) -> list[Path]:
-    videos: set[Path] = set()
-    for path in files_below(folder):
-        if not path.is_file():
-            continue
-        if is_video(path):
-            videos.add(path)
-        elif fps and is_picture(path):
-            videos.add(path.parent)
-    return sorted(videos)

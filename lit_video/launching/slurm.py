@@ -1,5 +1,7 @@
 """Slurm job arrays: one task per run; a preempted task requeues itself."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import logging
 import re
 import shlex

@@ -1,5 +1,7 @@
 """Optimizer, parameter groups and learning rate schedule."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass

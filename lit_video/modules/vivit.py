@@ -2,7 +2,7 @@
 
 from __future__ import annotations  # a signature then shows names of types, such as Count
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from torch import nn
 
@@ -14,10 +14,9 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.network.vivit import Pool, Temporal, vivit
-from lit_video.utils.arguments import Count, Positive, Range, Share, ShareBelowOne, check_arguments
+from lit_video.utils.arguments import Count, Layers, Positive, Share, ShareBelowOne, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
-from lit_video.utils.limits import MOST_LAYERS
 from lit_video.weights.image_vit import TubeletInit
 
 
@@ -79,7 +78,7 @@ class ViViT(VideoClassifier):
         pool: Pool | None = None,
         order: StepOrder = "space_time",
         temporal: Temporal = "encoder",
-        temporal_depth: Annotated[int, Range(0, MOST_LAYERS)] = 4,
+        temporal_depth: Layers = 4,
         # regularisation, and first values of the classifier, attention in time and the class token
         dropout: Share = 0.0,
         drop_path_rate: ShareBelowOne = 0.0,

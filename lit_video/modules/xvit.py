@@ -2,7 +2,7 @@
 
 from __future__ import annotations  # a signature then shows names of types, such as Count
 
-from typing import Annotated, Any
+from typing import Any
 
 from lit_video.attention import MixingPlan
 from lit_video.attention.mixing import Scope, Summary, Target
@@ -15,10 +15,9 @@ from lit_video.network.positions import PositionKind, Positions, Resizing
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.network.xvit import LayerChoice, temporal_aggregation, xvit
-from lit_video.utils.arguments import Count, Positive, Range, Share, ShareBelowOne, Whole, check_arguments
+from lit_video.utils.arguments import Count, Layers, Positive, Share, ShareBelowOne, Whole, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
-from lit_video.utils.limits import MOST_LAYERS
 
 
 class XViT(VideoClassifier):
@@ -92,7 +91,7 @@ class XViT(VideoClassifier):
         causal: bool = False,
         segments: Count | None = None,
         # aggregation, positions, regularisation
-        ta_layers: Annotated[int, Range(0, MOST_LAYERS)] = 1,
+        ta_layers: Layers = 1,
         ta_attention: TAAttention = "self",
         positions: PositionKind = "space-time",
         dropout: Share = 0.5,

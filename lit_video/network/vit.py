@@ -1,5 +1,7 @@
 """Sizes of Vision Transformers and their layers."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Annotated, Any, Literal

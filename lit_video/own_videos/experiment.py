@@ -19,6 +19,7 @@ from lit_video.tables.table import OWN_SCALE
 from lit_video.utils.annotations import read_annotations
 from lit_video.utils.files import write_atomically
 from lit_video.utils.text import plural
+from lit_video.utils.wandb_login import RECORDED
 from lit_video.utils.yaml_files import read_yaml
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 VIDEOS_ENDING = "_videos.csv"  # ending of the table of videos, after the experiment's name
 LOGGED_NOWHERE = (
     "Nothing of these videos leaves this machine: runs are logged nowhere. With --trainer.logger true they are logged "
-    "to Weights & Biases: settings, paths, class names, curves and pictures of mistakes"
+    f"to Weights & Biases: {RECORDED}"
 )
 
 

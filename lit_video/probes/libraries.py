@@ -17,14 +17,12 @@ from lit_video.probes.frozen import FrozenModel, ModelOptions
 from lit_video.utils.environment import choose_device
 from lit_video.utils.text import did_you_mean
 from lit_video.video.seeding import seeded
-from lit_video.weights.hub import IMAGES
+from lit_video.weights.hub import IMAGES, VIDEOS
 from lit_video.weights.integrity import EXPORTED
 from lit_video.weights.reading import StoredWeights
 from lit_video.weights.settings import channel_pixels
 
-VIDEOS = "torchvision:"  # prefix of torchvision's video models
 IMAGE_FRAMES = 16  # frames of a clip for an image model, which reads each frame; the features are averaged
-PROGRAMS = (".pt2", ".onnx")
 CLASSIFIER_INPUT = "the input of its last layer"
 LAYERS = (nn.Linear, nn.Conv3d)
 

@@ -15,8 +15,6 @@ from lit_video.probes.clip_format import clip_format
 from lit_video.probes.frozen import FrozenModel, ModelOptions
 from lit_video.probes.libraries import (
     CLASSIFIER_INPUT,
-    PROGRAMS,
-    VIDEOS,
     is_hugging_face,
     of_hugging_face,
     of_program,
@@ -25,9 +23,9 @@ from lit_video.probes.libraries import (
 )
 from lit_video.probes.videos import PROBED_SKILLS
 from lit_video.utils.environment import choose_device
-from lit_video.utils.files import user_path
+from lit_video.utils.files import PROGRAMS, user_path
 from lit_video.video.seeding import seeded
-from lit_video.weights.hub import DRAWN_WEIGHTS, IMAGES, PREFIX
+from lit_video.weights.hub import DRAWN_WEIGHTS, IMAGES, PREFIX, VIDEOS
 
 if TYPE_CHECKING:
     from lit_video.inference.predict import TrainedModel

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import structs
 
 from lit_video.errors import UserError
-from lit_video.runs.curves import CURVES
+from lit_video.runs.curves import CURVES, read_curves
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import RUN, read_record, run_file, run_folders
 from lit_video.runs.packs import PackedFiles, most_unpacked, pack_of, packed_runs
@@ -25,7 +25,7 @@ from lit_video.runs.predictions import (
 )
 from lit_video.runs.record import Record
 from lit_video.settings.effects import data_names
-from lit_video.utils.files import read_whole, write_bytes
+from lit_video.utils.files import write_bytes
 
 
 def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
@@ -83,9 +83,8 @@ def packed_record(record: Record) -> bytes:
 def _files(run_dir: Path) -> PackedFiles:
     run = read_finished(run_dir)
     files = {RUN: packed_record(_without_folders(read_record(run_dir)))}
-    curve = read_whole(run_dir / CURVES, lambda: run_file(run_dir, CURVES), "delete it; the pack leaves it out")
-    if curve:
-        files[CURVES] = curve
+    if read_curves(run_dir):
+        files[CURVES] = run_file(run_dir, CURVES)
     predictions = read_predictions(run_dir, run.result if run else None)
     if predictions:
         files[FILE] = packed_predictions(predictions)

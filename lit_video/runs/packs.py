@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 
+from lit_video.errors import UserError
 from lit_video.utils.files import read_whole
 from lit_video.utils.limits import MOST_BYTES, UNPACKED, within
 
@@ -27,6 +28,8 @@ def pack_of(table_dir: Path) -> Path:
 
 def packed_runs(pack: Path) -> Mapping[Path, PackedFiles]:
     """Return the files of a pack's runs by folder, as if unpacked beside the pack."""
+    if not pack.name.endswith(ENDING):
+        raise UserError(f"{pack}: is no folder of runs and no pack of a table's runs (TABLE{ENDING})")
     state = pack.stat()
     read = partial(_unpacked, pack, state.st_mtime_ns, state.st_size)
     return read_whole(pack, read, "pack its runs again; it must be named TABLE.tar.xz") or {}

@@ -14,6 +14,8 @@ from lit_video.utils.colours import LIGHT
 from lit_video.utils.figures import content_of
 
 NEVER = "#eceff2"
+_WIDTH, _TEXT = 6.4, 11.5  # inches and points: on a telephone, whose page has 360 pixels for them, text has 9
+_LETTERS = 80  # of a line of words
 
 
 def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, str]) -> bytes:
@@ -27,24 +29,26 @@ def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, s
     shades = mpl.colormaps["viridis"](np.linspace(0.1, 0.95, depth))
     colours = np.array([mpl.colors.to_rgba(NEVER), *shades])  # by the number of layers, 0 for never
 
-    figure = Figure(figsize=(10, 1.05 * len(sights) + 2.8), layout="constrained")
-    parts: Any = figure.subfigures(2, 1, height_ratios=[1.05 * len(sights) + 0.9, 1.2])
+    lines = [fill(f"{key}: {text}", _LETTERS, subsequent_indent="    ") for key, text in words.items()]
+    words_high = 0.3 + 0.2 * sum(line.count("\n") + 1 for line in lines)  # inches
+    strips_high = 0.75 * len(sights) + 1.6
+    figure = Figure(figsize=(_WIDTH, strips_high + words_high), layout="constrained")
+    parts: Any = figure.subfigures(2, 1, height_ratios=[strips_high, words_high])
     strips, below = parts
 
     axes = strips.subplots(len(sights), frames, squeeze=False)
     for row, (name, seen) in zip(axes, sights.items(), strict=True):
         _strip(row, seen, colours)
-        row[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)
+        row[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=_TEXT)
     for t, panel in enumerate(axes[0]):
-        panel.set_title(f"frame {t}", fontsize=8)
+        panel.set_title(f"{t}", fontsize=_TEXT)
 
     legend = [Patch(color=shade, label=f"after {layer} of {depth} layers") for layer, shade in enumerate(shades, 1)]
     legend.append(Patch(facecolor=NEVER, edgecolor=LIGHT["rule"], label="never"))
-    strips.suptitle("patches that the outlined patch sees", fontsize=10)
-    strips.legend(handles=legend, loc="outside lower center", ncols=len(legend), fontsize=8, frameon=False)
+    strips.suptitle("patches that the outlined patch sees, by frame", fontsize=_TEXT)
+    strips.legend(handles=legend, loc="outside lower center", ncols=2, fontsize=_TEXT, frameon=False)
 
-    lines = [fill(f"{key}: {text}", 120, subsequent_indent="    ") for key, text in words.items()]
-    below.text(0.02, 0.95, "\n".join(lines), fontsize=9, va="top", color=LIGHT["ink"])
+    below.text(0.02, 0.95, "\n".join(lines), fontsize=_TEXT - 1, va="top", color=LIGHT["ink"])
     figure.suptitle(title, fontsize=13, fontweight="bold")
     return content_of(figure)
 
@@ -59,4 +63,5 @@ def _strip(row: Any, seen: Sight, colours: Any) -> None:
     for frame, panel in zip(maps, row, strict=True):
         panel.imshow(colours[frame])
         panel.set(xticks=[], yticks=[])
-    row[t].add_patch(Rectangle((w - 0.5, h - 0.5), 1, 1, fill=False, edgecolor=LIGHT["s1"], linewidth=2.5))
+    for colour, width in (("white", 3.5), ("black", 1.2)):  # stands out from any colour
+        row[t].add_patch(Rectangle((w - 0.5, h - 0.5), 1, 1, fill=False, edgecolor=colour, linewidth=width))

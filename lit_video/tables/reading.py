@@ -1,5 +1,7 @@
 """Read a table from an experiment's YAML file and from overlays, files that adapt it to a scale."""
 
+from __future__ import annotations  # a signature then shows names of types, such as File
+
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,7 @@
 """Read a table's runs, and put their numbers and the order of its rows beside the paper's."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -117,7 +119,7 @@ class TableRuns:
     row_hits: RowHits
     halves: Mapping[str, Sequence[FinishedRun]]  # runs of half of the steps, by row
     # the other half of the persons; left out if it was not run
-    other: "TableRuns | None" = field(default=None, kw_only=True)
+    other: TableRuns | None = field(default=None, kw_only=True)
 
     @cached_property
     def rows(self) -> Mapping[str, TrainedRow]:

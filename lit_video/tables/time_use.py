@@ -195,7 +195,7 @@ class TimeUse:
         reached = head.accuracy
         lead = head.lead
         line = f"A linear head on single frames of this model reaches {reached.value:.1f} %"
-        line += f", {reached.low:.0f} to {reached.high:.0f}"
+        line += f", {max(reached.low, 0):.0f} to {min(reached.high, 100):.0f}"
 
         if lead.low > 0:
             line += f"; the model is better by {lead.value:z.0f} points, {lead.low:z.0f} to {lead.high:z.0f}"

@@ -2,6 +2,7 @@
 
 import collections.abc
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import cache
@@ -10,6 +11,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from lit_video.errors import OptionError
+from lit_video.utils.limits import MOST_LAYERS
 from lit_video.utils.text import did_you_mean
 
 
@@ -47,6 +49,8 @@ Share = Annotated[float, Range(0, 1)]
 ShareAboveZero = Annotated[float, Range(0, 1, above=True)]
 ShareBelowOne = Annotated[float, Range(0, 1, below=True)]
 InnerShare = Annotated[float, Range(0, 1, above=True, below=True)]
+Percent = Annotated[float, Range(0, 100)]
+Layers = Annotated[int, Range(0, MOST_LAYERS)]
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> None:
@@ -80,11 +84,22 @@ def refuse_wrong_values(annotated: Any, values: Mapping[str, Any]) -> None:
     Raises:
         OptionError: an argument has no value that its type offers.
     """
-    for name, kind in annotated.__annotations__.items():
+    for name, written in annotated.__annotations__.items():
+        kind = _type_of(annotated, written)
         members = [member for member in (kind, *get_args(kind)) if get_origin(member) in (Annotated, Literal)]
         if name in values and members and not fits(values[name], kind):
             words = _listed([words_for(member) for member in members])
             raise OptionError(name, f"is {values[name]}, expected {words}")
+
+
+def _type_of(annotated: Any, written: Any) -> Any:
+    """Return a type that a function's file writes as text; any type for one that type checkers alone know."""
+    if not isinstance(written, str):
+        return written
+    try:
+        return eval(written, vars(sys.modules[annotated.__module__]))
+    except NameError:
+        return Any
 
 
 def _check(annotated: Any, values: Mapping[str, Any]) -> None:

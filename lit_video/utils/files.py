@@ -19,6 +19,7 @@ from lit_video.utils.text import to_bytes
 Content = TypeVar("Content")
 UNSET = re.compile(r"\$(\w+|\{\w+\})")  # a variable in a path after its replacement
 TABLES = (".csv", ".tsv", ".txt")
+PROGRAMS = (".pt2", ".onnx")  # exported networks
 PICTURES = {".jpg", ".jpeg", ".png"}
 COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")  # endings of most videos
 # other endings that FFmpeg reads as video; raw frames (.yuv) carry no size and are excluded

@@ -7,6 +7,9 @@ from urllib.request import build_opener
 
 from lit_video.utils.text import first_line
 
+# what a run's record has of the data and the user
+RECORDED = "settings, paths, class names, curves, confusion matrices, printed lines, and facts of the machine"
+
 
 def server() -> str:
     """Return the address of the W&B server."""

@@ -1,5 +1,7 @@
 """Augmentation of one clip in a loader's worker: uint8 in, uint8 out, the same for all frames."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import random
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Sampling of clips: the papers' ways to choose frames."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 import random
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right

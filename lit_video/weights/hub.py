@@ -26,6 +26,7 @@ _logger = logging.getLogger(__name__)
 RELEASES_FILE = Path(__file__).with_name("released.yaml")
 PREFIX = "hub:"  # prefix of published weights
 IMAGES = "timm:"  # prefix of image models of timm
+VIDEOS = "torchvision:"  # prefix of video models of torchvision
 DRAWN_WEIGHTS = "drawn"  # weights of our own pretraining on drawn videos, docs/drawn_videos.md
 DRAWN_FILE = Path(__file__).parent / DRAWN_WEIGHTS / "model.safetensors"
 

@@ -1,5 +1,7 @@
 """Loading of released state dicts into networks built from a configuration."""
 
+from __future__ import annotations  # a signature then shows names of types, such as Count
+
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass

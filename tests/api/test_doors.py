@@ -139,8 +139,11 @@ def function_of(command):
 
 
 @pytest.mark.parametrize("command", WITH_A_CHECKPOINT)
-def test_a_command_of_a_trained_model_calls_its_function(command, run, monkeypatch):
+def test_a_command_of_a_trained_model_calls_its_function(command, run, tmp_path, monkeypatch):
     name, words = WITH_A_CHECKPOINT[command]
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/video.mp4").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
     calls = calls_of(name, monkeypatch)
     with pytest.raises(Called):
         main([command, *words, "--ckpt", str(run)])

@@ -125,6 +125,29 @@ compare docs --schemes xvit,timesformer        | no scheme 'timesformer' (did yo
 compare docs --schemes ViViT                   | no scheme 'ViViT' (did you mean vivit2?); schemes: xvit
 finetune docs --scheme dividd                  | no scheme 'dividd' (did you mean divided?); schemes: xvit
 """
+OF_FILES = """
+predict --ckpt RUN empty                       | empty: holds no video
+predict --ckpt RUN photo.jpg                   | photo.jpg: is a picture, not a video
+predict --ckpt RUN photos                      | photos: holds pictures but no video; give --fps N
+predict --ckpt empty photos                    | --ckpt: empty: holds no checkpoint
+embed photo.jpg --ckpt RUN                     | photo.jpg: is a picture, not a video
+attention empty --ckpt RUN                     | empty: holds no video
+data check nowhere --dataset VideoFolder       | nowhere: no such folder
+data check photo.jpg --dataset VideoFolder     | photo.jpg: is a file, expected the folder
+data check empty --dataset VideoCSV            | empty: holds no file
+data check photos --dataset VideoFolder -o /no/x | --output /no/x: no such folder
+data prepare empty x                           | SRC: empty holds no video
+probe nowhere                                  | nowhere: no such file
+probe empty                                    | empty: holds no checkpoint
+probe photo.jpg                                | photo.jpg: is no model
+probe hub:nothing                              | hub:nothing: no such weights
+probe nothing.py:f                             | nothing.py: no such file
+probe nothing.pt2                              | nothing.pt2: no such file
+profile divided --on empty                     | empty: holds no file: no video
+report photo.jpg                               | photo.jpg: is no folder of runs and no pack
+finetune empty                                 | empty: holds no file: no video
+finetune photos                                | photos: holds 1 .jpg: no video
+"""
 WITHOUT_TORCH = """
 import shlex, sys
 sys.modules["torch"] = None
@@ -133,6 +156,7 @@ for line in sys.stdin:
     print(line, main(shlex.split(line)), file=sys.stderr)
 """
 TRIED = [[part.strip() for part in line.split("|", 1)] for line in MISTAKES.strip().splitlines()]
+TRIED_ON_FILES = [[part.strip() for part in line.split("|", 1)] for line in OF_FILES.strip().splitlines()]
 
 
 @pytest.mark.parametrize(("line", "message"), TRIED)
@@ -146,11 +170,30 @@ def test_a_mistake_of_a_new_user_is_one_line(line, message, tmp_path, monkeypatc
     assert sorted(tmp_path.iterdir()) == before
 
 
+def write_no_videos(folder):
+    """Write an empty folder, a photo, a folder of photos, and a run without content."""
+    for name in ("empty", "photos", "RUN"):
+        (folder / name).mkdir()
+    for name in ("photo.jpg", "photos/1.jpg", "RUN/last.ckpt"):
+        (folder / name).write_bytes(b"")
+
+
+@pytest.mark.parametrize(("line", "message"), TRIED_ON_FILES)
+def test_what_is_no_video_or_no_model_is_one_line(line, message, tmp_path, monkeypatch, capsys):
+    write_no_videos(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    assert main(shlex.split(line)) == 2
+    assert message in one_line(capsys)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_no_mistake_waits_for_torch(tmp_path):
+    write_no_videos(tmp_path)
     for entry in ROOT.iterdir():
         if entry.name not in ("runs", "own"):  # with finished runs, some of the lines are no mistakes
             (tmp_path / entry.name).symlink_to(entry)
-    lines = [line.replace("TABLE", "--config experiments/ablation_tw.yaml") for line, _ in TRIED]
+    lines = [line.replace("TABLE", "--config experiments/ablation_tw.yaml") for line, _ in TRIED + TRIED_ON_FILES]
     command = [sys.executable, "-c", WITHOUT_TORCH]
     done = subprocess.run(command, input="\n".join(lines), cwd=tmp_path, capture_output=True, text=True)
     assert done.stderr.count("error: ") == len(lines) and "no module" not in done.stderr, done.stderr

@@ -191,3 +191,20 @@ def test_a_setting_that_wandb_refuses_is_named(tmp_path, capsys):
     assert logger.call(lambda: wandb.Settings(run_tags=("y" * 65,))) is None
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "nothing is recorded" in line]
     assert "is 65 characters" in line
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        (None, "W&B: sends settings, paths, class names,"),
+        ("no API key", "W&B: no API key, recording offline; upload: wandb sync "),
+    ],
+)
+def test_a_run_says_what_it_sends_or_that_nothing_is_sent(reason, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.setattr("lit_video.engine.wandb_logger.why_offline", lambda: reason)
+    facts = RowFacts(**dict.fromkeys(LONG, "x"), seed=0, params=1, gmacs=1.0, views=1)
+    RowLogger(tmp_path, facts, commit=None, config={}, row=Row("x", "x", {}, {}), title="t")
+    line = capsys.readouterr().out.strip()
+    assert line.startswith(said)
+    assert ("--trainer.logger false sends nothing" in line) == (reason is None)
