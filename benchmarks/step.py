@@ -7,7 +7,7 @@
 Each row of a table is trained with each form of its optimizer, in rounds of random order; a time is the least of all
 steps of all rounds. ``--cpu`` counts seconds of the processor, for a machine with other jobs. ``--digits`` trains so
 many steps of the first row again with other instructions and says how far losses and weights part. Image models of
-drawn stills are left out, since they do not change the time of a step.
+drawn stills and first lessons are left out, since they do not change the time of a step.
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ def trained(run: Run, steps: int, optimizer: str, device: torch.device) -> tuple
     """Train a row for some steps from its seed; return their times, their losses, and the weights at the end."""
     settings = run.settings
     settings["model"]["init_args"].pop("image_weights", None)
+    settings["data"]["init_args"].pop("lesson", None)  # longer than these steps
     torch.manual_seed(run.seed)
     built = VideoCLI(settings).build()
     model = built.model

@@ -95,6 +95,7 @@ def videos(tmp_path_factory):
 def test_a_step_is_timed_by_part_for_each_form_of_muon(measured, table, tmp_path):
     path, rewrite = table
     data = f"data.root: {tmp_path}, data.pairs: [4, 1, 1], data.batch_size: 4, data.num_workers: 0"
+    data += ", data.lesson: {classes: [drift left, drift right], steps: 100}"
     model = "model.size: {embed_dim: 16, depth: 2, num_heads: 2}, model.optimization: {optimizer: muon}"
     rewrite("set: {model.ta_layers: 0}", f"set: {{model.ta_layers: 0, {data}, {model}}}")
     flags = ["--rows", "first", "--steps", "2", "--warm", "1", "--repeats", "1", "--device", "cpu"]
