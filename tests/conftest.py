@@ -7,7 +7,6 @@ from itertools import groupby
 import matplotlib
 import numpy as np
 import pytest
-import torch
 from filelock import FileLock
 
 from lit_video.__main__ import main
@@ -21,8 +20,7 @@ from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
 SMALL_TABLE = ROOT / "tests/small"  # a table whose rows train in seconds
 set_up_process()
-torch.set_num_threads(1)  # one core for each of pytest-xdist's workers and the processes that tests start
-os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["MPLCONFIGDIR"] = matplotlib.get_cachedir()  # tests change HOME: keep the list of fonts
 # shell variables that change commands: inside an allocation, Lightning would take the tests for a Slurm job
 for name in [name for name in os.environ if FOREIGN.fullmatch(name) or name.startswith(("LIT_VIDEO_", "WANDB_"))]:
