@@ -70,11 +70,12 @@ def quick_or_slow(names, quick):
 
 @pytest.fixture(scope="session", autouse=True)
 def home(data_root):
-    """Repository root as working directory, with the tests' own data, without the user's caches and W&B key."""
+    """Repository root as working directory, with the tests' own data, without the user's caches and W&B."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         patch.setenv("LIT_VIDEO_DATA", str(data_root))
         patch.setenv("HOME", str(data_root))
+        patch.setenv("WANDB_MODE", "disabled")
         yield
 
 
@@ -99,6 +100,13 @@ def messages():
 def draw_nothing(patch):
     """Leave out a tiny run's pictures, which take longer than its training."""
     patch.setattr("lit_video.engine.predictions.SavePredictions._draw", lambda *_: None)
+
+
+@pytest.fixture(autouse=True)
+def no_wandb(request, monkeypatch):
+    """Runs without a record for W&B, a third of a tiny run's time, except in tests marked ``wandb``."""
+    if "wandb" in request.keywords:
+        monkeypatch.delenv("WANDB_MODE")
 
 
 @pytest.fixture(autouse=True)
