@@ -64,8 +64,9 @@ def data_root(tmp_path_factory):
 
 
 def quick_or_slow(names, quick):
-    """Mark all parameters except the quick ones as slow; each takes a second or more."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
+    """Mark all parameters, or tuples of them, except the quick ones as slow; each takes a second or more."""
+    values = {name: name if isinstance(name, tuple) else (name,) for name in names}
+    return [name if name in quick else pytest.param(*values[name], marks=pytest.mark.slow) for name in values]
 
 
 @pytest.fixture(scope="session", autouse=True)
