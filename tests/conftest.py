@@ -7,7 +7,6 @@ from itertools import groupby
 import matplotlib
 import numpy as np
 import pytest
-import torch
 from filelock import FileLock
 
 from lit_video.__main__ import main
@@ -21,8 +20,7 @@ from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
 SMALL_TABLE = ROOT / "tests/small"  # a table whose rows train in seconds
 set_up_process()
-torch.set_num_threads(1)  # one core for each of pytest-xdist's workers and the processes that tests start
-os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["MPLCONFIGDIR"] = matplotlib.get_cachedir()  # tests change HOME: keep the list of fonts
 # shell variables that change commands: inside an allocation, Lightning would take the tests for a Slurm job
 for name in [name for name in os.environ if FOREIGN.fullmatch(name) or name.startswith(("LIT_VIDEO_", "WANDB_"))]:
@@ -66,17 +64,19 @@ def data_root(tmp_path_factory):
 
 
 def quick_or_slow(names, quick):
-    """Mark all parameters except the quick ones as slow; each takes a second or more."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
+    """Mark all parameters, or tuples of them, except the quick ones as slow; each takes a second or more."""
+    values = {name: name if isinstance(name, tuple) else (name,) for name in names}
+    return [name if name in quick else pytest.param(*values[name], marks=pytest.mark.slow) for name in values]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def home(data_root):
-    """Repository root as working directory, with the tests' own data, without the user's caches and W&B key."""
+    """Repository root as working directory, with the tests' own data, without the user's caches and W&B."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         patch.setenv("LIT_VIDEO_DATA", str(data_root))
         patch.setenv("HOME", str(data_root))
+        patch.setenv("WANDB_MODE", "disabled")
         yield
 
 
@@ -101,6 +101,13 @@ def messages():
 def draw_nothing(patch):
     """Leave out a tiny run's pictures, which take longer than its training."""
     patch.setattr("lit_video.engine.predictions.SavePredictions._draw", lambda *_: None)
+
+
+@pytest.fixture(autouse=True)
+def no_wandb(request, monkeypatch):
+    """Runs without a record for W&B, a third of a tiny run's time, except in tests marked ``wandb``."""
+    if "wandb" in request.keywords:
+        monkeypatch.delenv("WANDB_MODE")
 
 
 @pytest.fixture(autouse=True)

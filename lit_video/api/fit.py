@@ -149,11 +149,10 @@ def row_settings(
     """Return all settings of every row and seed, resolved, by the run's name; see :func:`fit`."""
     request = request_for(table, overlays, rows, seeds=seeds, settings=settings, recipe=recipe, runs=runs)
 
-    from lit_video.experiment.spec import Spec  # here, because importing torch takes seconds
+    from lit_video.experiment.spec import specs_of  # here, because importing torch takes seconds
 
     resolved = {}
-    for run in request.runs:
-        spec = Spec(run)
+    for spec in specs_of(request.runs):
         spec.build("meta")
-        resolved[run.name] = spec.settings
+        resolved[spec.run.name] = spec.settings
     return resolved

@@ -48,10 +48,14 @@ class FinishedRuns:
         """Return the resolved settings of a run, those of several seeds resolved once."""
         key = json.dumps(run.settings | {SEED_KEY: None}, sort_keys=True, default=str)
         if key not in self._resolved:
-            spec = Spec(run, beside=self._first)
-            self._first = self._first or spec
-            self._resolved[key] = spec.parsed
+            self._resolved[key] = self.spec(run).parsed
         return self._resolved[key] | {SEED_KEY: run.seed}
+
+    def spec(self, run: Run) -> Spec:
+        """Return the specification of a run, read by the first run's parser."""
+        spec = Spec(run, beside=self._first)
+        self._first = self._first or spec
+        return spec
 
     def learn(self, history: History) -> None:
         """Remember the videos of a finished run that was compared in full."""

@@ -1,6 +1,6 @@
 """Specification of a run: its settings, resolved once, which of them are not its row's, and its identity."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from hashlib import blake2b
@@ -95,6 +95,15 @@ class Spec:
             return self._cli.with_settings(merged({"data": place}, self.run.row_settings, Constructors())).resolved()
         except ArgumentError:
             return None
+
+
+def specs_of(runs: Iterable[Run]) -> Iterator[Spec]:
+    """Yield the specification of each run, all read by the parser of the first."""
+    first: Spec | None = None
+    for run in runs:
+        spec = Spec(run, beside=first)
+        first = first or spec
+        yield spec
 
 
 def digests_of_files(model: Mapping[str, Any]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from math import isqrt
 from pathlib import Path
 from typing import Any, Literal
@@ -127,8 +128,9 @@ def load_image_vit(
     values = {}  # their values
     new = set()  # the other parameters, for the summary
     unused = dict(image)
+    fresh = _starting_afresh(network)
     for key, value in network.state_dict().items():
-        if not _from_image(network, key):
+        if key.startswith(fresh) or not _from_image(network, key):
             part = re.sub(r"^aggregate\..*", "classifier", key)
             new.add(re.sub(r"^blocks\.\d+\.scheme\.|\.(weight|bias)$", "", part))
             continue
@@ -213,15 +215,17 @@ def inflate(kernel: Tensor, tubelet_size: int, how: TubeletInit) -> Tensor:
     return rearrange(inflated, "d c k h w -> d (c k) h w")
 
 
+def _starting_afresh(network: VideoTransformer) -> tuple[str, ...]:
+    """Return beginnings of the names of parameters that no image model has, as the embedding and each scheme say."""
+    names = ["readout.", "aggregate.", "embed.temp_embed"]
+    for part, module in network.named_modules():
+        if isinstance(module, Embedding | Scheme):
+            names += [f"{part}.{name}" for name in module.fresh]
+    return tuple(names)
+
+
 def _from_image(network: VideoTransformer, key: str) -> bool:
     """Return whether a parameter starts from the image model; in a scheme, only parameters of :class:`Attention` do."""
-    if key.startswith(("readout.", "aggregate.")) or key == "embed.temp_embed":
-        return False
-    for part, module in network.named_modules():  # the embedding and each scheme list parts that start afresh
-        fresh = module.fresh if isinstance(module, Embedding | Scheme) else ()
-        if key.startswith(tuple(f"{part}.{name}" for name in fresh)):
-            return False
-
     owner = key.rpartition(".")[0]
     if isinstance(network.get_submodule(owner), ZeroLinear):
         return False
@@ -244,8 +248,9 @@ def _positions(embed: Embedding, table: Tensor, slots: int, *, stored: Grid | No
     return torch.cat((table[:, : embed.slots], space), dim=1)
 
 
+@cache
 def on_meta(name: str) -> Any:
-    """Build a timm model on the meta device; nothing is downloaded."""
+    """Build a timm model on the meta device, once for all who only read it; nothing is downloaded."""
     if not timm.is_model(name):
         raise ValueError(f"timm {timm.__version__} has no model of this name")
     with torch.device("meta"):
@@ -257,11 +262,7 @@ def structure(vit: Any) -> ViTSize:
     if type(vit).__name__ != "VisionTransformer":
         raise ValueError(f"timm's {type(vit).__name__} of this name is no plain ViT, which these networks are")
 
-    with torch.device("meta"):
-        plain = VisionTransformer(
-            img_size=8, patch_size=8, embed_dim=8, depth=1, num_heads=1, init_values=1.0, pre_norm=True
-        )
-    for name, kind in sorted(_parts(vit) - _parts(plain)):
+    for name, kind in sorted(_parts(vit) - _plain_parts()):
         raise ValueError(f"its {name} is {kind}, which these networks do not have")
 
     if not isinstance(vit.norm, nn.LayerNorm):
@@ -287,6 +288,16 @@ def structure(vit: Any) -> ViTSize:
         norm_pre=isinstance(vit.norm_pre, nn.LayerNorm),
         registers=registers,
     )
+
+
+@cache
+def _plain_parts() -> set[tuple[str, str]]:
+    """Return name and class of every part of a plain ViT that these networks have, see :func:`_parts`."""
+    with torch.device("meta"):
+        plain = VisionTransformer(
+            img_size=8, patch_size=8, embed_dim=8, depth=1, num_heads=1, init_values=1.0, pre_norm=True
+        )
+    return _parts(plain)
 
 
 def _parts(vit: nn.Module) -> set[tuple[str, str]]:

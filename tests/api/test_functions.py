@@ -56,6 +56,13 @@ def shown(result):
     return re.sub(r"<[^>]*>", " ", html)
 
 
+def test_settings_of_rows_are_each_rows_own(table, tiny):
+    settings = lit_video.row_settings(table[0], settings=TINY, seeds=(0, 3))
+    rows = {name: (row["model"]["init_args"]["window"], row["seed_everything"]) for name, row in settings.items()}
+    windows = {"first": 0, "second": 1}
+    assert rows == {f"two {row} seed {seed}": (windows[row], seed) for row in windows for seed in (0, 3)}
+
+
 def test_nested_settings_are_those_of_flags(table, tiny):
     nested = {"model": "ViViT", "model.variant": 2, "data.pairs": [2, 1, 1], "trainer": {"callbacks": None}}
     words = ["--model=ViViT", "--model.variant=2", "--data.pairs=[2, 1, 1]", "--trainer.callbacks=null"]

@@ -5,6 +5,7 @@ from subprocess import Popen
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.engine.step_times import Pace
 from lit_video.errors import RunFailed
 from lit_video.launching import queue
 from tests.conftest import FOUR_SKILLS
@@ -31,6 +32,13 @@ def row_in_this_process(command, *_):
 def rows_in_this_process(monkeypatch):
     """Queue whose rows run in this process."""
     monkeypatch.setattr(queue, "launch", row_in_this_process)
+
+
+@pytest.fixture
+def known_pace(monkeypatch):
+    """Plans whose trainings have a given pace, for tests of other things: a rehearsal takes most of a plan's time."""
+    pace = Pace(start=0.1, step=0.01, first_read=0.001, view=0.001, other_view=0.001, stage=0.01)
+    monkeypatch.setattr("lit_video.training.rehearsal.rehearse", lambda *settings, **options: pace)
 
 
 @pytest.fixture

@@ -176,6 +176,7 @@ def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_
         (["xvit", "--weights", "none"], FAILED, "wrote "),
     ],
 )
+@pytest.mark.usefixtures("known_pace")
 def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, videos, capsys, monkeypatch):  # noqa: F811
     monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
     monkeypatch.setattr("lit_video.own_videos.images.at_hand", lambda image, otherwise: True)
@@ -190,6 +191,7 @@ def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, vide
 
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "xvit"]], ids=["finetune", "compare"])
 @pytest.mark.parametrize("how", ["offline", "a silent name server"])
+@pytest.mark.usefixtures("known_pace")
 def test_what_training_starts_from_without_a_network(how, command, hub, image, videos, capsys, monkeypatch):  # noqa: F811
     monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
     monkeypatch.setattr("lit_video.weights.hub.WAIT", 0.3)

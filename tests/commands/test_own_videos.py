@@ -214,6 +214,7 @@ def test_a_second_call_with_another_wish_is_refused(flag, value, tuned, capsys):
     assert said.startswith(f"error: {flag} {value}") and "own/rooms/rooms.yaml" in said
 
 
+@pytest.mark.usefixtures("known_pace")
 def test_the_advice_to_plan_anew_does_so(tuned, capsys, monkeypatch):
     monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
     assert main(["finetune", "rooms", "--minutes", "3"]) == 2
@@ -223,6 +224,7 @@ def test_the_advice_to_plan_anew_does_so(tuned, capsys, monkeypatch):
     shutil.rmtree(tuned.folder / "own/rooms_2")
 
 
+@pytest.mark.usefixtures("known_pace")
 def test_runs_whose_plan_was_deleted_are_named_with_a_way_on(videos, capsys, monkeypatch):
     monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
     (videos.parent / "own/rooms/runs/rooms/own").mkdir(parents=True)
@@ -320,6 +322,7 @@ def split_videos(videos):
     return videos
 
 
+@pytest.mark.usefixtures("known_pace")
 def test_few_videos_with_given_splits_are_tested_as_given(split_videos, monkeypatch):
     monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
     assert main(["finetune", "rooms", "--weights", "none", "--minutes", "0.01"]) == FAILED
@@ -327,6 +330,7 @@ def test_few_videos_with_given_splits_are_tested_as_given(split_videos, monkeypa
 
 
 @pytest.mark.parametrize("table", [False, True])
+@pytest.mark.usefixtures("known_pace")
 def test_training_videos_alone_give_validation_and_test_videos_of_their_own(table, videos, capsys, monkeypatch):
     monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
     monkeypatch.setattr("lit_video.own_videos.dividing.FEW_FOR_FOLDS", 0)
@@ -349,6 +353,7 @@ def test_training_videos_alone_give_validation_and_test_videos_of_their_own(tabl
 @pytest.mark.parametrize(
     ("name", "file"), [("Mein Händy (1) [x]", "Mein-Handy-1-x"), ("-clips'; ls", "clips-ls"), ("走る", "videos")]
 )
+@pytest.mark.usefixtures("known_pace")
 def test_a_folder_of_any_name_is_planned(name, file, videos, monkeypatch):
     monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
     folder = videos.rename(videos.parent / name)
@@ -401,6 +406,7 @@ def test_a_setting_that_fails_leaves_no_plan_behind(videos, capsys):
     assert "frames" in capsys.readouterr().err and not (videos.parent / "own/rooms/rooms.yaml").exists()
 
 
+@pytest.mark.usefixtures("known_pace")
 def test_a_mistake_in_an_edited_plan_leaves_the_plan_there(videos, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
@@ -414,6 +420,7 @@ def test_a_mistake_in_an_edited_plan_leaves_the_plan_there(videos, capsys, monke
 
 
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "divided"]], ids=["finetune", "compare"])
+@pytest.mark.usefixtures("known_pace")
 def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, monkeypatch):
     """Refuse another folder of the same name, because both have one default output."""
     monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)

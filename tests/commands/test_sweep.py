@@ -66,13 +66,11 @@ def submitted(two_tables, tiny, slurm, capsys):
     return runs, args
 
 
-def test_an_array_has_the_resources_that_are_asked_for(submitted, slurm):
+def test_an_array_has_the_resources_that_are_asked_for_and_a_task_for_each_run_that_is_left(submitted, tiny, slurm):
     options = set((slurm / "options").read_text().split())
     assert {"--array=0-2%3", "--requeue", "--signal=USR1@90", "--open-mode=append", "--constraint=a100"} < options
     assert {"--nodes=2", "--ntasks-per-node=4", "--gpus-per-node=4", "--time=12:00:00"} < options
 
-
-def test_each_task_of_an_array_executes_a_run_that_is_left(submitted, tiny, slurm):
     runs, _ = submitted
     script = (slurm / "script").read_text()
     executed = set()
@@ -108,14 +106,14 @@ def test_runs_in_slurm_s_queue_are_not_submitted_again(submitted, capsys):
     assert "3 queued" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("flags", [[], ["--status"]], ids=["submit", "status"])
-def test_nothing_is_submitted_if_slurm_does_not_answer(flags, submitted, slurm, capsys):
+def test_nothing_is_submitted_if_slurm_does_not_answer(submitted, slurm, capsys):
     _, args = submitted
     (slurm / "bin/squeue").write_text("#!/bin/sh\necho slurm is down >&2\nexit 1\n")
     (slurm / "options").unlink()
-    assert sweep(*args, *flags) == 2
-    assert "slurm is down" in error(capsys)
-    assert not (slurm / "options").exists()
+    for flags in ([], ["--status"]):
+        assert sweep(*args, *flags) == 2
+        assert "slurm is down" in error(capsys)
+        assert not (slurm / "options").exists()
 
 
 @pytest.mark.parametrize(("launcher", "shown"), [("local", "4 not started"), ("slurm", "--array=0-3")])

@@ -13,6 +13,7 @@ from lit_video.datamodules.drawing import Figure
 from lit_video.datamodules.films import find_skill, hidden_steps, pauses, rolled, speed
 from lit_video.datamodules.floors import TWO_FRAMES, two_frames_ceiling
 from lit_video.datamodules.temporal_skills import first_steps
+from tests.conftest import quick_or_slow
 from tests.tables.experiments import EXPERIMENTS, skill_sets
 
 # (skills, steps) of the data set's default and of every file in experiments/
@@ -124,7 +125,10 @@ def test_two_neighbouring_frames_tell_what_the_enumeration_of_all_pairs_of_state
 FEW = (1200, 800)  # films for training and test: a standard error of 1.3 points
 
 
-@pytest.mark.parametrize(("name", "steps"), [*((name, 8) for name in TWO_FRAMES), ("occlusion", 16)])
+TOLD = [*((name, 8) for name in TWO_FRAMES), ("occlusion", 16)]
+
+
+@pytest.mark.parametrize(("name", "steps"), quick_or_slow(TOLD, {("meeting", 8), ("occlusion", 16)}))
 def test_two_neighbouring_frames_tell_of_continuous_states_what_the_table_says(name, steps):
     assert best_told(find_skill(name), steps, films=FEW) == pytest.approx(TWO_FRAMES[name], abs=6)
 

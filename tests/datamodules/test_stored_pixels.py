@@ -1,5 +1,6 @@
 """Test that the stored pixels of drawn videos are those of decoding, and that no other file is taken for them."""
 
+import shutil
 from itertools import pairwise
 from multiprocessing import get_context
 from subprocess import run
@@ -16,11 +17,15 @@ from tests.embedded import four_skills
 SPLITS = ("train", "val", "test")
 
 
+def draw(folder):
+    four_skills(folder, pairs=(1, 1, 1)).prepare_data()
+
+
 @pytest.fixture
-def root(tmp_path):
-    data = four_skills(tmp_path, pairs=(1, 1, 1))
-    data.prepare_data()
-    return data.root
+def root(made_once, tmp_path):
+    """Folder of drawn videos, which tests may change."""
+    shutil.copytree(made_once("drawn", draw), tmp_path, dirs_exist_ok=True)
+    return four_skills(tmp_path, pairs=(1, 1, 1)).root
 
 
 def kept(root, **settings):

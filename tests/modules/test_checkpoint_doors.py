@@ -1,5 +1,7 @@
 """Test every way to load a checkpoint into another model: refused in one line, or the model computes the same."""
 
+from itertools import product
+
 import pytest
 import torch
 from lightning import Trainer
@@ -10,6 +12,7 @@ from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from tests.checkpoints import QUIET, trained
+from tests.conftest import quick_or_slow
 
 SIZE, TASKS = ViTSize(16, 2, 2), {"verb": 2, "noun": 2}
 BASE = dict(num_classes=4, num_frames=4, image_size=32, patch_size=8, size=SIZE)
@@ -102,7 +105,8 @@ def by_trainer(command):
     return door
 
 
-DOORS = {name: by_trainer(name) for name in ("fit", "validate", "test", "predict")} | {
+HOOKED = ("fit", "validate", "test", "predict")  # the trainer loads the checkpoint, by the module's one hook
+DOORS = {name: by_trainer(name) for name in HOOKED} | {
     "load_from_checkpoint": lambda kind, settings, path: kind.load_from_checkpoint(path, **settings),
     "weights": by_weights,
 }
@@ -130,8 +134,14 @@ def opened(door, case, checkpoint):
     return DOORS[door](other.pop("kind", kind), other, path).eval(), model, other
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("case", [*REFUSED, *OTHER_SHAPE])
+def by_every_door(cases):
+    """Mark a test of every case by every door, quick by the trainer's doors, which share one hook, for one case."""
+    both = [*product(cases, DOORS)]
+    quick = {(case, door) for case, door in both if door not in HOOKED or case in ("window", "nothing")}
+    return pytest.mark.parametrize(("case", "door"), quick_or_slow(both, quick))
+
+
+@by_every_door([*REFUSED, *OTHER_SHAPE])
 def test_another_model_is_refused_in_one_line(case, door, checkpoint):
     if door == "weights" and case in OTHER_SHAPE:
         return
@@ -140,8 +150,7 @@ def test_another_model_is_refused_in_one_line(case, door, checkpoint):
     assert "\n" not in str(refusal.value) and len(str(refusal.value)) < 400
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("case", EQUAL)
+@by_every_door(EQUAL)
 def test_what_changes_training_alone_is_taken_and_computes_the_same(case, door, checkpoint):
     other, model, settings = opened(door, EQUAL[case], checkpoint)
     clip = torch.randn(2, 3, settings["num_frames"], 32, 32)

@@ -157,8 +157,12 @@ def equal(found, expected):
     return all(torch.equal(found[name], expected[name]) for name in expected)
 
 
+TRIED = 10  # steps of a search for a learning rate
+TRIED_EPOCHS = 4  # of three steps
+
+
 def lr_find(model, tmp_path):
-    Tuner(trainer(max_epochs=20, default_root_dir=tmp_path)).lr_find(model, loader(), num_training=10)
+    Tuner(trainer(max_epochs=TRIED_EPOCHS, default_root_dir=tmp_path)).lr_find(model, loader(), num_training=TRIED)
 
 
 def restored(model, tmp_path):
@@ -182,8 +186,8 @@ def test_every_callback_sees_the_starting_weights(kind, before, start, tmp_path)
     model, first = kind(**TOKENS, **given), First()
     if before:
         before(model, tmp_path)
-    finder = LearningRateFinder(num_training_steps=10)
-    trainer(callbacks=[first, finder], default_root_dir=tmp_path, max_epochs=20).fit(model, loader())
+    finder = LearningRateFinder(num_training_steps=TRIED)
+    trainer(callbacks=[first, finder], default_root_dir=tmp_path, max_epochs=TRIED_EPOCHS).fit(model, loader())
     assert equal(first.at_setup, expected) and equal(first.at_start, expected)
 
 

@@ -16,6 +16,7 @@ from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.metrics import VideoAccuracy, VideoPrecision
 from lit_video.network.vit import ViTSize
 from tests.checkpoints import QUIET
+from tests.conftest import quick_or_slow
 from tests.embedded import four_skills
 
 TOKENS = dict(num_frames=4, image_size=16, patch_size=8, size=ViTSize(16, 2, 2))
@@ -55,7 +56,8 @@ def test_without_classes_a_model_gives_its_features_and_takes_a_classifier_again
 
 
 @pytest.mark.parametrize("compiled", ["network", "in place", "model"])
-@pytest.mark.parametrize("name", ["xvit", "timesformer", "convnet"])
+# TimeSformer's network is of X-ViT's class, and to trace it takes seconds
+@pytest.mark.parametrize("name", quick_or_slow(["xvit", "timesformer", "convnet"], {"xvit", "convnet"}))
 def test_features_are_the_same_after_a_compiled_call(name, compiled):
     model = FAMILIES[name](5).eval()
     clip = clip_for(model)

@@ -1,6 +1,7 @@
 """Test on fake GPU tensors that networks, losses and batches stay on their device and never wait for a copy."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
@@ -57,16 +58,25 @@ def on_a_gpu(network, dtype, *sizes):
         return network(clip), fake
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
+# each mode and each type once; what training draws could have another type, so it is of the type that is no default
+QUICK = [pytest.param(True, torch.bfloat16, id="train-bfloat16"), pytest.param(False, torch.float32, id="eval-float32")]
+OTHERS = [
+    pytest.param(True, torch.float32, id="train-float32", marks=pytest.mark.slow),
+    pytest.param(False, torch.bfloat16, id="eval-bfloat16", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("training", "dtype"), QUICK + OTHERS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_run_on_their_device(name, training, dtype):
     logits, _ = on_a_gpu(build(name, drop_path_rate=0.4).train(training), dtype, 2, 3, 4, 8, 8)
     assert (logits.device.type, logits.dtype, logits.shape) == ("cuda", dtype, (2, CLASSES))
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("name", quick_or_slow(CONVNETS, {"i3d", "x3d"}))
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    quick_or_slow(product(CONVNETS, DTYPES), {("i3d", torch.float32), ("x3d", torch.bfloat16)}),
+)
 def test_convolutional_networks_run_on_their_device(name, dtype):
     depth = 101 if name == "slowfast_50_50" else 50
     model = ConvNet(num_classes=CLASSES, num_frames=8, image_size=32, architecture=name, width=8, depth=depth)

@@ -54,10 +54,17 @@ def request_of(*files, flags=(), recipe=None):
 
 
 @cache
+def _first():
+    """Return a specification whose parser reads the settings of all rows."""
+    request = request_of(PAPERS[0])
+    return Spec(Run(request, request.table.rows[0], 0))
+
+
+@cache
 def resolved(row, *files, flags=(), recipe=None):
     """Resolve a row by its name."""
     request = request_of(*files, flags=flags, recipe=recipe)
-    spec = Spec(Run(request, request.table.row(row), 0))
+    spec = Spec(Run(request, request.table.row(row), 0), beside=_first())
     built = spec.build("meta")
     return Resolved(spec.settings, built.model, built.datamodule, built.config.trainer)
 

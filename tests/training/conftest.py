@@ -11,7 +11,9 @@ from tests.conftest import TINY, write_table
 def train_second_row(folder):
     """Train a row with window 1, recorded for W&B."""
     command = ["fit", "--config", str(write_table(folder / "two.yaml")), "--row", "second"]
-    assert main([*command, "--runs", str(folder / "runs"), *TINY]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("WANDB_MODE")
+        assert main([*command, "--runs", str(folder / "runs"), *TINY]) == 0
 
 
 @pytest.fixture(scope="session")

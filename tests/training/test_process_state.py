@@ -47,6 +47,7 @@ CALLS = {
 }
 
 
+@pytest.mark.wandb
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_leaves_the_process_as_it_was(name, table, run, root, tiny, tmp_path, shared):
     before = shared()

@@ -19,6 +19,8 @@ from lit_video.tables.reading import read_table
 from lit_video.tables.table import Row
 from tests.training.wandb_server import keys_of
 
+pytestmark = pytest.mark.wandb
+
 
 def records(path):
     """Return the records of a part of a run, like ``wandb leet inspect --json``, without a second Python."""

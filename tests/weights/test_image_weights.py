@@ -19,6 +19,7 @@ from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.network.xvit import xvit
+from lit_video.weights import image_vit as reading
 from lit_video.weights.image_vit import load_image_vit, read_image_vit
 from tests.network.conftest import cubic
 from tests.weights.conftest import image_vit, randomised
@@ -101,7 +102,8 @@ def test_features_are_those_of_timm_s_own_model(name):
 def as_read(model, network):
     """Return the tensors of a model as ``timm:NAME`` gives them."""
     model.pretrained_cfg = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
-    with mock.patch.multiple(timm, create_model=lambda name, **_: model, is_model_pretrained=lambda name: True):
+    in_timm = mock.patch.multiple(timm, create_model=lambda name, **_: model, is_model_pretrained=lambda name: True)
+    with in_timm, mock.patch.object(reading, "on_meta", lambda name: model):
         return read_image_vit(f"timm:{NAME}", network).tensors
 
 
