@@ -36,8 +36,10 @@ def best_strength(loss: Callable[[float], float]) -> float:
 def fit_logistic(x: FeatureArray, labels: NDArray[np.integer], strength: float) -> Any:
     """Return scikit-learn's logistic regression of ``(videos, width)``."""
     from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
 
-    with warnings.catch_warnings():
+    # products of so few videos are faster on one thread: several wait for each other
+    with warnings.catch_warnings(), threadpool_limits(1, "blas"):
         warnings.simplefilter("ignore")  # a weak penalty may need more steps; the held-out videos judge it
         return LogisticRegression(C=strength, max_iter=SOLVER_STEPS).fit(x, labels)
 
