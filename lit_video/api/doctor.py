@@ -55,6 +55,7 @@ def doctor(runs: File = "runs") -> Diagnosis:
         runs: folder of the runs.
     """
     folder = user_path(runs)
+
     # name: a function that returns what works or raises an error, and advice for the error
     checks: dict[str, tuple[Callable[[], str], str]] = {
         "libraries": (libraries, "in the folder of lit_video's code: pip install -e . -c constraints.txt"),
@@ -67,6 +68,7 @@ def doctor(runs: File = "runs") -> Diagnosis:
             "give --runs on a file system with locks (mount NFS with them)",
         ),
     }
+
     findings = []
     for name, (check, advice) in checks.items():
         try:

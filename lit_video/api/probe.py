@@ -139,6 +139,7 @@ def _grid(kind: str, measured: ProbeAccuracies) -> TextTable:
         f"{kind}, % of test videos with 95 % intervals; chance: {chance:.1f} recognised, 50 direction; "
         f"turns of {measured.steps} steps"
     )
+
     body = []
     for skill in measured.skills:
         bound = "-" if skill.sum_bound is None else f"{skill.sum_bound:.1f}"
@@ -262,16 +263,19 @@ def _refuse_no_model(model: object) -> None:
     text = str(model)
     if not isinstance(model, str | Path) or text.startswith((IMAGES, VIDEOS)):
         return
+
     file, _, name = text.rpartition(":")
     if name and file.endswith(".py"):
         existing_path(file, "no such file")
         return
+
     path = user_path(model)
     if is_picture(path) or is_video(path) or path.suffix == ".py":
         raise UserError(f"{text}: is no model; give a run's folder or checkpoint, hub:NAME, or FILE.py:FUNCTION")
     if path.suffix in PROGRAMS or (path / "config.json").is_file():
         existing_path(path, "no such file")
         return
+
     try:
         find_start(text)
     except OptionError as error:

@@ -36,10 +36,12 @@ def _row(release: Release) -> list[str]:
     size = settings["model.size"]
     if isinstance(size, Mapping):
         size = f"{size['embed_dim']}x{size['depth']}"
+
     kind = {1: "", 2: " FE"}.get(settings.get("model.variant", 1), "")
     fetched = "yes" if release.place.exists() else "no"
     if release.inside:
         fetched = "comes along"
+
     return [
         release.name,
         f"{settings['model']}-{size}{kind}",

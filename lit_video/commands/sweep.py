@@ -23,10 +23,12 @@ def add_arguments(parser: Parser) -> None:
     text = "GPUs of each run; with Slurm, GPUs on each of its nodes"
     names = ("--gpus-per-run", "--gpus-per-node")
     derive(parser, FUNCTION, without=["slurm"], gpus_per_run=dict(names=names, help=text))
+
     parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
     parser.add_argument("--launcher", choices=["local", "slurm"], default="local", help="here, or as Slurm arrays")
     text = "start nothing; show the runs or, for Slurm, the command and script of each array"
     parser.add_argument("--dry-run", action="store_true", help=text)
+
     slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
     slurm.add_argument("--nodes", **FLAG_TYPES["Count"])
     slurm.add_argument("--cpus", metavar="N", help="cores of a process")

@@ -33,6 +33,7 @@ def ranks(trainer: Trainer | None) -> tuple[int, int]:
                 "process loads clips of its own: set tensor_parallel_size to 1"
             )
         return trainer.world_size, trainer.global_rank
+
     if dist.is_available() and dist.is_initialized():  # Fabric, or a loop of the user's
         processes = dist.get_world_size()
         if processes > 1:

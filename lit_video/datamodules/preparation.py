@@ -270,6 +270,7 @@ def _link(graph: Graph, frame: VideoFrame, shape: _Shape, *, short_side: int) ->
         format=frame.format,
         time_base=Fraction(1, 1000),
     )
+
     nodes = [source, graph.add("scale", f"{width}:{height}:flags=bicubic+accurate_rnd")]
     if shape.transposed:
         nodes.append(graph.add("transpose"))  # alone it mirrors at the main diagonal

@@ -57,6 +57,7 @@ def image_start(weights: str, rows: TableRows) -> Start:
             raise UserError(f"--weights {weights}: {error}; {expected}") from error
         fetch(find(weights))
         return replace(start, is_named=True)
+
     for image in DEFAULTS[torch.cuda.is_available() :]:
         try:
             start = _start(image, rows)
@@ -64,6 +65,7 @@ def image_start(weights: str, rows: TableRows) -> Start:
             reason = f"{image}: {error}"
             continue
         return start if at_hand(image, OTHERWISE_SCRATCH) else SCRATCH
+
     _logger.info(f"{reason}. All schemes start from scratch, so that the comparison is fair.")
     return SCRATCH
 
@@ -76,6 +78,7 @@ def _start(image: str, rows: TableRows) -> Start:
     sides = tuple(patch * count for count in PATCHES if patch * count <= vit.patch_embed.img_size[0])
     pixels = {"mean": [*vit.pretrained_cfg["mean"]], "std": [*vit.pretrained_cfg["std"]]}
     start = Start(image, "XViT", {"size": asdict(size), "patch_size": patch}, pixels, sides=sides)
+
     clip = {"num_frames": FRAMES, "image_size": sides[0]}
     for row in rows.values():
         try:

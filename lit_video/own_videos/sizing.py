@@ -132,6 +132,7 @@ class _Choosing:
             start=self.start,
             size=size,
         )
+
         settings += self.frozen
         effort, orders = self._effort(settings)
         most = most_epochs(self.start, task.training, effort.batch)

@@ -62,19 +62,23 @@ def start_from(weights: str) -> Start:
         published = find(path).settings
         clips = picked(of_group(published, "data"), CLIP_SETTINGS)
         return Start(path, published["model"], of_group(published, "model"), clips)
+
     folder = Path(weights)
     if folder.is_dir():
         _logger.info(f"--weights {weights}: starts from {checkpoint_in_words(folder, path)}")
+
     try:
         checkpoint = read_checkpoint(path, "weights")
         own = checkpoint[CHECKPOINT_KEY]
     except (UserError, KeyError):
         image = f"for an image ViT give --model.image_weights {weights}, --model.size and --model.patch_size"
         raise UserError(f"--weights {weights}: not a run's checkpoint with settings; {image}") from None
+
     model = {}
     for key, value in checkpoint["hyper_parameters"].items():
         if not (key in LEFT_OUT or key.startswith("_") or value is None):
             model[key] = [*value] if isinstance(value, tuple) else value
+
     name = published_name(path) or str(path.resolve())
     return Start(name, own["model"].rpartition(".")[2], model, picked(own["data"], CLIP_SETTINGS))
 

@@ -138,6 +138,7 @@ def _with_numbers_of_folds(parts: list[tuple[NDArray[np.integer], Predictions]])
         numbers.append(offset + np.searchsorted(tested, both))
         tasks.append(changed.of(both).tasks[""])
         offset += len(tested)
+
     joined = TaskPredictions(
         predicted=np.concatenate([task.predicted for task in tasks]),
         rank=np.concatenate([task.rank for task in tasks]),

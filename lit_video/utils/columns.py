@@ -120,6 +120,7 @@ def _parts(word: str) -> tuple[str, ...]:
         return (word,)
     if word[0] == "t" and word[1:] in _TIME_WORDS:
         return "t", word[1:]
+
     for end in range(len(word) - 2, 1, -1):
         first, rest = word[:end], word[end:]
         if first in _PARTS and rest in _PARTS:

@@ -134,6 +134,7 @@ def _arrangements(shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
             "clip.transpose(0, 1)[None]": (1, second, first, third, fourth),
             "clip.permute(3, 0, 1, 2)[None]": (1, fourth, first, second, third),
         }
+
     if len(shape) == 5:
         batch, first, second, third, fourth = shape
         return {

@@ -4,6 +4,16 @@ import pytest
 import torch
 from timm.models.vision_transformer import VisionTransformer
 
+from lit_video.weights.image_vit import on_meta
+
+
+@pytest.fixture(autouse=True)
+def timm_anew():
+    """Forget the models that timm built for other tests: some replace them by their own."""
+    on_meta.cache_clear()
+    yield
+    on_meta.cache_clear()
+
 
 @pytest.fixture
 def in_float64():

@@ -60,6 +60,7 @@ def seen_packets(container: InputContainer, stream: VideoStream) -> list[Seen]:
     codec = stream.codec_context.codec.canonical_name
     can_hide = codec in _HIDING
     looks_between = codec == "mpeg4" and container.format.name == "avi"  # other containers have times
+
     packets: list[Seen] = []
     errors = 0
     with logged(av.logging.ERROR) as lines:
