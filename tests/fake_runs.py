@@ -31,6 +31,13 @@ def write_table_runs(runs, name, scale="fake", seeds=3, classes=8, videos=240, r
     return runs / name / scale
 
 
+def write_two_rows(folder):
+    """Write runs of two rows of a table into ``runs``, beside a link to the tables; return the folder of the runs."""
+    (folder / "experiments").symlink_to(EXPERIMENTS)
+    write_table_runs(folder / "runs", "ablation_tw", scale="embedded", seeds=1, rows=["tw0", "tw1"])
+    return folder / "runs"
+
+
 def recorded(settings):
     """Return a row's settings in the form of a resolved configuration."""
     nested = {}

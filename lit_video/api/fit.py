@@ -149,10 +149,10 @@ def row_settings(
     """Return all settings of every row and seed, resolved, by the run's name; see :func:`fit`."""
     request = request_for(table, overlays, rows, seeds=seeds, settings=settings, recipe=recipe, runs=runs)
 
-    from lit_video.experiment.spec import specs_of  # here, because importing torch takes seconds
+    from lit_video.experiment.spec import Specs  # here, because importing torch takes seconds
 
     resolved = {}
-    for spec in specs_of(request.runs):
+    for spec in map(Specs().of, request.runs):
         spec.build("meta")
         resolved[spec.run.name] = spec.settings
     return resolved

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from lit_video.experiment.identity import read_history
 from lit_video.experiment.request import Run
-from lit_video.experiment.spec import Spec, digests_of_files
+from lit_video.experiment.spec import Specs, digests_of_files
 from lit_video.runs.history import History
 from lit_video.runs.identity import differences
 from lit_video.settings.effects import DataEffect, data_names
@@ -24,7 +24,7 @@ class FinishedRuns:
 
     _videos: dict[str, str] = field(default_factory=dict)  # digest of videos and labels by the data set's settings
     _resolved: dict[str, Nested] = field(default_factory=dict)  # by the settings of a run without its seed
-    _first: Spec | None = None  # specification of the first run, whose parser reads all others
+    specs: Specs = field(default_factory=Specs)
 
     def knows(self, run: Run) -> bool:
         """Return whether a run is finished and is what is asked for; ``False`` if its videos are not known."""
@@ -48,14 +48,8 @@ class FinishedRuns:
         """Return the resolved settings of a run, those of several seeds resolved once."""
         key = json.dumps(run.settings | {SEED_KEY: None}, sort_keys=True, default=str)
         if key not in self._resolved:
-            self._resolved[key] = self.spec(run).parsed
+            self._resolved[key] = self.specs.of(run).parsed
         return self._resolved[key] | {SEED_KEY: run.seed}
-
-    def spec(self, run: Run) -> Spec:
-        """Return the specification of a run, read by the first run's parser."""
-        spec = Spec(run, beside=self._first)
-        self._first = self._first or spec
-        return spec
 
     def learn(self, history: History) -> None:
         """Remember the videos of a finished run that was compared in full."""

@@ -1,6 +1,6 @@
 """Specification of a run: its settings, resolved once, which of them are not its row's, and its identity."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
 from hashlib import blake2b
@@ -97,13 +97,17 @@ class Spec:
             return None
 
 
-def specs_of(runs: Iterable[Run]) -> Iterator[Spec]:
-    """Yield the specification of each run, all read by the parser of the first."""
-    first: Spec | None = None
-    for run in runs:
-        spec = Spec(run, beside=first)
-        first = first or spec
-        yield spec
+class Specs:
+    """Specifications of several runs, all read by the parser of the first."""
+
+    def __init__(self) -> None:
+        self._first: Spec | None = None
+
+    def of(self, run: Run) -> Spec:
+        """Return the specification of a run."""
+        spec = Spec(run, beside=self._first)
+        self._first = self._first or spec
+        return spec
 
 
 def digests_of_files(model: Mapping[str, Any]) -> dict[str, str]:

@@ -32,7 +32,7 @@ class FirstAnswer:
 
     accuracy: Interval
     tested: int  # number of these videos
-    how: str  # which videos they are, in words
+    how: str  # what is tested, in words
 
     def __str__(self) -> str:
         interval = ""
@@ -117,6 +117,6 @@ def _tests(splits: NDArray[np.str_]) -> tuple[list[tuple[Bools, Bools]], str]:
     if "train" not in names:
         tests = [(splits != name, splits == name) for name in names]
         return tests, f"cross-validated in {len(names)} parts"
-    tested = "val" if "val" in names else "test"
-    word = {"val": "validation", "test": "test"}[tested]
-    return [(splits == "train", splits == tested)], f"{word} videos"
+    if "val" in names:
+        return [(splits == "train", splits == "val")], "validation videos"
+    return [(splits == "train", splits == "test")], "test videos"

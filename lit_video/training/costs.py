@@ -20,14 +20,14 @@ def count_published(model: Published) -> tuple[int, int]:
 def table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]:
     """Yield the cost of each row, as published (empty unless the data are the paper's) and as counted here."""
     # here, because importing torch takes seconds
-    from lit_video.experiment.spec import specs_of
+    from lit_video.experiment.spec import Specs
     from lit_video.utils.classes import outputs
 
     table = request.table
     source = f"{table.title} ({table.source}), ours at scale {table.scale}"
-    for spec in specs_of(Run(request, row, request.seeds[0]) for row in request.rows):
-        row = spec.run.row
-        built = spec.build("meta")
+    specs = Specs()
+    for row in request.rows:
+        built = specs.of(Run(request, row, request.seeds[0])).build("meta")
         data = built.datamodule
         clip = {"num_frames": data.num_frames, "image_size": data.test_image_size}
         printed = row.published if table.on_papers_data else {}

@@ -36,7 +36,7 @@ def is_done(run: Run, finished: FinishedRuns | None = None) -> bool:
     """Return whether a run has a result, after at least as much training as requested."""
     if finished and finished.knows(run):
         return True
-    return _is_done(finished.spec(run) if finished else Spec(run), finished)
+    return _is_done(finished.specs.of(run) if finished else Spec(run), finished)
 
 
 def _is_done(spec: Spec, finished: FinishedRuns | None = None) -> bool:

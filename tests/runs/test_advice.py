@@ -6,8 +6,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.datamodules.manifest import MANIFEST
-from tests.fake_runs import write_table_runs
-from tests.tables.experiments import EXPERIMENTS
+from tests.fake_runs import write_two_rows
 from tests.video.made import write
 
 # file of a run; a command that reads it; what its message says to delete
@@ -23,9 +22,7 @@ DAMAGED = [
 def runs(tmp_path, monkeypatch):
     """Folder of fake runs of a table, in the working directory."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "experiments").symlink_to(EXPERIMENTS)
-    write_table_runs(tmp_path / "runs", "ablation_tw", scale="embedded", seeds=1, rows=["tw0", "tw1"])
-    return tmp_path / "runs"
+    return write_two_rows(tmp_path)
 
 
 @pytest.mark.parametrize(("name", "command", "advice"), DAMAGED)

@@ -10,7 +10,7 @@ from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.tables.claims import read_claims
 from lit_video.tables.reading import read_table
-from tests.fake_runs import change_result, write_table_runs
+from tests.fake_runs import change_result, write_table_runs, write_two_rows
 from tests.tables.experiments import EXPERIMENTS
 
 
@@ -80,9 +80,7 @@ def test_what_a_message_on_a_claim_says_goes_on(case, tmp_path):
 def runs(tmp_path, monkeypatch):
     """Folder of fake runs of a table, in the working directory."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "experiments").symlink_to(EXPERIMENTS)
-    write_table_runs(tmp_path / "runs", "ablation_tw", scale="embedded", seeds=1, rows=["tw0", "tw1"])
-    return tmp_path / "runs"
+    return write_two_rows(tmp_path)
 
 
 def test_rows_of_one_seed_get_more_seeds_as_told(runs, capsys):

@@ -5,7 +5,7 @@ from torch import nn
 
 from lit_video.__main__ import main
 from lit_video.experiment.request import Run
-from lit_video.experiment.spec import Spec, specs_of
+from lit_video.experiment.spec import Spec, Specs
 from lit_video.runs.finished import read_finished
 from lit_video.runs.result import VideoCount
 from lit_video.schemes.reach import reach
@@ -39,7 +39,7 @@ def test_controls_have_positions_in_time_and_blind_rows_have_none(letters, perso
         named = [(row, row.label.partition(":")[0]) for row in request.rows]
         checked = [(row, name) for row, name in named if name in POSITIONS]
         assert checked, table
-        specs = specs_of(Run(request, row, 0) for row, _ in checked)
+        specs = map(Specs().of, (Run(request, row, 0) for row, _ in checked))
         for (row, name), spec in zip(checked, specs, strict=True):
             model = spec.settings["model"]
             if not model["class_path"].endswith("ViViT"):
