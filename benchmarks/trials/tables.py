@@ -3,10 +3,10 @@
     python -m benchmarks.trials.tables
 
 Each number is of one trained model, on *fresh* films of drawing 1: directions right in percent, a mean over the skills
-outside of the lesson. Trials choose settings; they are no results.
+outside of its lesson. Trials choose settings; they are no results.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -18,11 +18,12 @@ from lit_video.datamodules.temporal_skills import SKILLS
 from lit_video.errors import UserError
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import FinishedRun
+from lit_video.settings.flat import flatten
 from lit_video.tables.finishing import CHANCE, end_of, lesson_steps, steps_of_half
 from lit_video.tables.statistics import accuracy_interval
 
 PLAN = Path(__file__).with_name("plan.yaml")
-LESSON = ("drift", "order1")  # skills of the first lesson
+LESSON = ("drift", "order1")  # skills of the crossing's first lesson
 LESSONS = (500, 1000, 1500)  # lengths of the lesson that rule 5 compares
 VALIDATION_PAIRS = 64  # for each skill
 COMMON = ("trials", "trials_2000", "half")  # files of every cell of the crossing, and of a length
@@ -30,9 +31,15 @@ CHOSEN = "trials_cooldown"  # last file of the cell that the crossing has chosen
 Trial = tuple[Planned, FinishedRun]
 
 
-def score(run: FinishedRun) -> float:
-    """Return the directions right of fresh films, in percent: the mean over the skills that no lesson shows."""
-    return fmean(run.result.metrics[f"fresh/direction/{name}"] for name in SKILLS if name not in LESSON)
+def score(run: FinishedRun, lesson: Collection[str]) -> float:
+    """Return the directions right of fresh films, in percent: the mean over the skills outside of a lesson."""
+    return fmean(run.result.metrics[f"fresh/direction/{name}"] for name in SKILLS if name not in lesson)
+
+
+def lesson_of(run: FinishedRun) -> list[str]:
+    """Return the skills that a run's first lesson shows."""
+    classes = flatten(run.identity.settings)["data.init_args.lesson.classes"]
+    return list(dict.fromkeys(name.split()[0] for name in classes))
 
 
 def scales(run: Planned) -> list[str]:
@@ -61,7 +68,7 @@ def crossing(runs: Sequence[Trial]) -> Iterator[Table]:
     cells: dict[str, dict[str, str]] = {}
     for run, finished in runs:
         cell = cells.setdefault(", ".join(changes(run)) or "pairs, lesson, Muon", {})
-        cell[f"{run.table}/{run.row}"] = f"{score(finished):.1f}"
+        cell[f"{run.table}/{run.row}"] = f"{score(finished, LESSON):.1f}"
 
     columns = list(dict.fromkeys(name for cell in cells.values() for name in cell))
     body = [[cell, *(scored.get(name, "not run") for name in columns)] for cell, scored in cells.items()]
@@ -81,11 +88,13 @@ def lengths(runs: Sequence[Trial]) -> Iterator[Table]:
 
         metrics = finished.result.metrics
         cells = [f"{metrics[f'{split}/video_top1']:.1f}" for split in ("train", "fresh")]
-        cells += [f"{score(finished):.1f}", *(f"{metrics[f'fresh/direction/{name}']:.0f}" for name in LESSON)]
+        lesson = lesson_of(finished)
+        cells.append(f"{score(finished, lesson):.1f}")
+        cells.append(", ".join(f"{name} {metrics[f'fresh/direction/{name}']:.0f}" for name in lesson))
         cells += [begun_at(finished, lesson_steps(finished)), ", ".join(end.not_begun), ", ".join(end.unfinished)]
         cells.append(str(end.gain) if end.gain else "")
         body.append([name, str(seed), str(steps), *cells])
-    header = ["row", "seed", "steps", "training right", "fresh right", "direction, others", *LESSON]
+    header = ["row", "seed", "steps", "training right", "fresh right", "direction, others", "of the lesson"]
     header += ["begun in the lesson", "not begun", "not finished", "over half"]
     yield Table("Length: fresh films in percent, directions of the skills outside of the lesson", header, body, [])
 
@@ -104,7 +113,7 @@ def begun_at(run: FinishedRun, step: int) -> str:
     (end,) = (point for point in read_curves(run.folder) if point["step"] == step and "val/loss" in point)
     videos = np.arange(2 * VALIDATION_PAIRS)
     begun = []
-    for name in LESSON:
+    for name in lesson_of(run):
         right = videos < round(len(videos) * end[f"val/direction/{name}"] / 100)
         if accuracy_interval(right, groups=videos // 2).low > CHANCE:
             begun.append(name)
@@ -113,7 +122,7 @@ def begun_at(run: FinishedRun, step: int) -> str:
 
 STAGES = {
     ("crossing", "positions", "parts"): crossing,
-    ("crossing", "finish", "vivit", "xvit", "timesformer"): lengths,
+    ("crossing", "finish", "vivit", "tubelets", "vivit_tubelets", "xvit", "timesformer"): lengths,
     ("lesson",): lessons,
 }
 

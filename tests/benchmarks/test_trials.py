@@ -98,9 +98,9 @@ def test_a_trial_says_what_has_begun_and_what_has_finished(trials, capsys):
     of_lengths, _, of_lessons = said.partition("Length:")[2].partition("Lesson:")
     (half, full) = (line.split("│") for line in of_lengths.splitlines() if "tw1" in line)
     assert [cell.strip() for cell in half[2:4]] == ["0", "2250"] and full[3].strip() == "4000"
-    begun, not_begun, unfinished, gain = (cell.strip() for cell in full[9:13])
+    begun, not_begun, unfinished, gain = (cell.strip() for cell in full[8:12])
     assert (begun, not_begun, unfinished) == ("drift", "duration", "")
-    assert gain.startswith("+1.") and half[12].strip() == "" and half[11].strip() == "meeting"
+    assert gain.startswith("+1.") and half[11].strip() == "" and half[10].strip() == "meeting"
 
     (lesson,) = (line.split("│") for line in of_lessons.splitlines() if "tw1" in line)
     assert [cell.strip() for cell in lesson[2:6]] == ["0", "drift", "drift, order1", "drift, order1"]
