@@ -4,7 +4,8 @@ For each claim: where it is decided, the smallest difference that every pair sho
 its margin or its "differ by at most N", and the hours of one core; or the fact that keeps our videos from deciding it.
 The spread over seeds is that of the trials (docs/trials.md): two rows of each family, pooled, at an upper bound that it
 keeps with 80 %, because few seeds tell it roughly. The error over test videos is that of the trials, for more or fewer
-pairs of films a skill. Hours are those of the trials' plan, since trials may have been trained beside other work.
+pairs of films a skill. Both are of the skills outside of the trials' lessons. Hours are those of the trials' plan,
+because trials may have been trained beside other work.
 
 At the end it says how many claims so many hours can decide, cheapest first: rows that several claims share are trained
 once. Not in the hours: half of the steps, for rows that do not learn their training films.
@@ -19,17 +20,16 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
-import numpy as np
-
 from benchmarks.evidence import EXPERIMENTS, Plan, packed, read_plan
 from benchmarks.trials.tables import PLAN, is_chosen, of_any_length
 from lit_video.datamodules.temporal_skills import SKILLS
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import DIRECTION, Predictions, read_predictions
 from lit_video.tables.claims import Claim, read_claims
-from lit_video.tables.finishing import end_of
+from lit_video.tables.finishing import end_of, lesson_skills
 from lit_video.tables.judging import OF_EQUIVALENCE, rows_of
-from lit_video.tables.statistics import Interval, Spread, detectable, paired_difference, pooled_spread
+from lit_video.tables.row_hits import row_hits_of
+from lit_video.tables.statistics import Interval, Spread, detectable, paired_difference
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.text import plural
 
@@ -102,21 +102,27 @@ def _longest(trials: Sequence[Trial]) -> list[Trial]:
 def _spread(rows: Sequence[Sequence[Trial]]) -> FamilySpread | None:
     """Return a family's spread; ``None`` if no row has two seeds that have begun every skill."""
     begun = [[trial.run for trial in of_seeds if not _not_begun(trial.run)] for of_seeds in rows]
-    predictions = [[_read(run) for run in of_seeds] for of_seeds in begun if of_seeds]
-    hits = [[of_run.hits(DIRECTION) for of_run in of_row] for of_row in predictions]
-    pooled = pooled_spread(np.array(of_row, np.float64).mean(1) for of_row in hits if len(of_row) > 1)
-    if pooled is None:
+    by_row = {str(number): [_read(run) for run in runs] for number, runs in enumerate(begun) if runs}
+    tested = row_hits_of(by_row, DIRECTION)
+    if not tested.skills:
         return None
-    draws = predictions[0][0].draws
-    groups = draws.number if draws else None
-    every = [of_run for of_row in hits for of_run in of_row]
+    lessons = [lesson_skills(run, tested.skills) for runs in begun for run in runs]
+    scored = tested.skills.difference(*lessons)
+    tested = tested.of(scored)
+    if tested.pooled is None:
+        return None
+
+    groups = tested.draws.number if tested.draws else None
+    every = [of_run for of_row in tested.hits.values() for of_run in of_row]
     errors = [paired_difference([a], [b], groups=groups).error for a, b in combinations(every, 2)]
-    (task,) = predictions[0][0].tasks.values()
-    films = draws.count if draws else len(task.target)
-    skills = len(np.unique(task.skill)) if task.skill is not None else 1
-    hours = fmean(trial.hours for of_seeds in rows for trial in of_seeds)
-    left_out = sum(map(len, rows)) - len(every)
-    return FamilySpread(pooled, max(errors, default=0.0) ** 2, films / skills, hours=hours, not_begun=left_out)
+    films = tested.draws.count if tested.draws else len(every[0])
+    return FamilySpread(
+        spread=tested.pooled,
+        of_videos=max(errors, default=0.0) ** 2,
+        pairs=films / len(scored),
+        hours=fmean(trial.hours for of_seeds in rows for trial in of_seeds),
+        not_begun=sum(map(len, rows)) - len(every),
+    )
 
 
 def _not_begun(run: FinishedRun) -> list[str]:

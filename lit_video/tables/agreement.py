@@ -29,7 +29,8 @@ class Pair:
     difference: float | None = None  # our paired difference; None without predictions
     low: float | None = None  # interval of our difference; None without one
     high: float | None = None
-    skills: Sequence[str] = ()  # skills that both rows can tell; empty for all of the test's
+    skills: Sequence[str] = ()  # skills that both rows can tell; empty if these are all but the lesson's
+    lesson: Sequence[str] = ()  # skills of the rows' first lessons, which are left out
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def row_pairs(paper: Accuracies, measured: Accuracies, compare: Callable[[str, s
             low=difference.low if difference and difference.bounded else None,
             high=difference.high if difference and difference.bounded else None,
             skills=comparison.skills,
+            lesson=comparison.lesson,
         )
         if ordered and difference:
             tested[len(pairs)] = difference

@@ -2,18 +2,18 @@
 
 A verdict needs two seeds of each row, three independent draws of the test, and rows whose trainings have finished
 (:mod:`~lit_video.tables.finishing`); controls need not finish. Two rows are compared on the skills that both can tell
-from the frames that they compare. If one of them can tell none of the other's, the one that is ahead was known from
-their construction, before any run.
+from the frames that they compare, without those of a first lesson, which had steps of their own. If one row can tell
+none of the other's skills, the one that is ahead was known from their construction, before any run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 from lit_video.runs.finished import FinishedRun
 from lit_video.tables.contrasts import run_contrast
-from lit_video.tables.finishing import learned_share, why_unfinished
+from lit_video.tables.finishing import learned_share, lesson_skills, why_unfinished
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import FEWEST_CLUSTERS, Interval, mean_of_halves
 from lit_video.utils.text import plural
@@ -38,6 +38,10 @@ class TrainedRow:
         """Skills that every seed can tell; ``None`` where no run says it."""
         told = [frozenset(run.result.told) for run in self.runs if run.result.told is not None]
         return frozenset.intersection(*told) if told else None
+
+    def lesson(self, skills: Collection[str]) -> frozenset[str]:
+        """Return those of a test's skills that the first lesson of a seed shows."""
+        return frozenset[str]().union(*(lesson_skills(run, skills) for run in self.runs))
 
     @cached_property
     def unfinished(self) -> str:
@@ -64,7 +68,8 @@ class Comparison:
     first: str
     second: str
     difference: Interval | None  # in points, over the ``skills``; left out if a row was not run
-    skills: Sequence[str] = ()  # skills that both rows can tell, sorted; empty if these are all of the test's
+    skills: Sequence[str] = ()  # skills that both rows can tell, sorted; empty if these are all but the lesson's
+    lesson: Sequence[str] = ()  # skills of the rows' first lessons, sorted, which are left out
     forbidden: Forbidden | None = None
     why: Sequence[str] = ()  # reasons, in words
     by_construction: bool = False  # True if one row can tell none of the skills that the other can
@@ -82,7 +87,7 @@ class Comparison:
         """The difference with its interval, and the skills that it is over, or both costs; empty without one."""
         if self.gmacs:
             return "{:.4g} against {:.4g} GMACs".format(*self.gmacs)
-        return f"{self.difference}{on_skills(self.skills)}" if self.difference else ""
+        return f"{self.difference}{on_skills(self.skills, self.lesson)}" if self.difference else ""
 
     @property
     def words(self) -> str:
@@ -93,17 +98,33 @@ class Comparison:
         return f"differ {within}" if self.answer == "undecided" else f"{self.answer}, {within}"
 
 
-def on_skills(skills: Sequence[str]) -> str:
-    """Return the skills over which rows are compared in words, such as `` on drift, zoom``; empty for all."""
-    return f" on {', '.join(skills)}" if skills else ""
+def on_skills(skills: Sequence[str], lesson: Sequence[str]) -> str:
+    """Return in words on which skills rows are compared, such as `` on drift, zoom``; empty for all of them.
+
+    Args:
+        skills: their names, or none for all that no lesson shows.
+        lesson: names of the skills that a first lesson shows.
+    """
+    if skills:
+        return f" on {', '.join(skills)}"
+    return f" without {', '.join(lesson)}" if lesson else ""
 
 
 def compare_rows(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> Comparison:
     """Compare two rows of a table by their runs, which were tested on the same videos."""
-    skills, by_construction = _skills(first, second, row_hits)
-    of_skills = row_hits.of(skills) if skills else row_hits
-    difference = of_skills.difference(first.name, second.name)
-    compared = Comparison(first.name, second.name, difference, sorted(skills), by_construction=by_construction)
+    every = row_hits.skills
+    lesson = first.lesson(every) | second.lesson(every)
+    told, by_construction = _told(first, second, every)
+    skills = told - lesson
+    of_skills = row_hits if skills == every else row_hits.of(skills)
+    compared = Comparison(
+        first.name,
+        second.name,
+        of_skills.difference(first.name, second.name) if skills or not every else None,
+        skills=() if skills == every - lesson else sorted(skills),
+        lesson=sorted(lesson),
+        by_construction=by_construction,
+    )
 
     if not (first.runs and second.runs):
         return replace(compared, forbidden="not run")
@@ -111,6 +132,8 @@ def compare_rows(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> Co
     untestable = ""
     if not row_hits.hits.keys() >= {first.name, second.name}:
         untestable = "needs predictions of both rows for the same test videos"
+    elif every and not skills:
+        untestable = f"both tell only skills of the lesson: {', '.join(sorted(told))}"
     elif row_hits.draws and row_hits.draws.count < FEWEST_CLUSTERS:
         untestable = f"{plural(row_hits.draws.count, row_hits.draws.kind)} in the test, too few"
     elif first.is_control != second.is_control:
@@ -136,16 +159,11 @@ def of_both_halves(half: Comparison, other: Comparison) -> Comparison:
     return replace(half, difference=difference, forbidden=half.forbidden or other.forbidden, why=why)
 
 
-def _skills(first: TrainedRow, second: TrainedRow, row_hits: RowHits) -> tuple[frozenset[str], bool]:
-    """Return the skills on which rows are compared, none for all; and whether the result is by construction.
+def _told(first: TrainedRow, second: TrainedRow, every: frozenset[str]) -> tuple[frozenset[str], bool]:
+    """Return the skills that both rows can tell, or all if there are none; and whether the result is by construction.
 
     A control is asked for all skills of the other row: what a sum over frames tells of them belongs to its score.
     """
-    asked = [row.told for row in (first, second) if not row.is_control]
-    told = [skills for skills in asked if skills is not None]
-    if not told or row_hits.skill is None:
-        return frozenset(), False
-    shared = frozenset.intersection(*told)
-    if not shared:
-        return shared, len(told) > 1
-    return (frozenset() if shared == set(row_hits.skill.tolist()) else shared), False
+    told = [row.told for row in (first, second) if not row.is_control and row.told is not None]
+    shared = every.intersection(*told)
+    return (shared, False) if shared else (every, bool(every) and len(told) > 1)

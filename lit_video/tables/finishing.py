@@ -98,6 +98,12 @@ def lesson_steps(run: FinishedRun) -> int:
     return steps
 
 
+def lesson_skills(run: FinishedRun, skills: Collection[str]) -> frozenset[str]:
+    """Return those of a test's skills whose classes a run's first lesson shows; none if it had no lesson."""
+    classes: Sequence[str] = flatten(run.identity.settings).get("data.init_args.lesson.classes") or ()
+    return frozenset(skill for skill in skills if any(name.startswith(f"{skill} ") for name in classes))
+
+
 def end_of(run: FinishedRun, half: FinishedRun | None, told: Collection[str]) -> "Finish | None":
     """Return how a run ended on the skills that it can tell; ``None`` if it was not tested on fresh films."""
     trained, fresh = (read_further(run.folder, run.result, split) for split in ("train", "fresh"))

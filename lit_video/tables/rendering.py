@@ -221,7 +221,7 @@ def interval_text(pair: Pair) -> str:
     if pair.difference is None:
         return "not comparable: needs top-1 predictions of both for the same test videos"
     low, high = (math.inf if end is None else end for end in (pair.low, pair.high))
-    return f"{Interval(pair.difference, low, high)}{on_skills(pair.skills)}"
+    return f"{Interval(pair.difference, low, high)}{on_skills(pair.skills, pair.lesson)}"
 
 
 def pairs_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:

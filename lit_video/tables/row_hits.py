@@ -27,6 +27,11 @@ class RowHits:
         """Spread over seeds, pooled over the rows."""
         return pooled_spread(np.array(seeds, np.float64).mean(1) for seeds in self.hits.values())
 
+    @property
+    def skills(self) -> frozenset[str]:
+        """Names of the test's skills; none if its classes have no directions."""
+        return frozenset() if self.skill is None else frozenset(self.skill.tolist())
+
     def of(self, skills: frozenset[str]) -> "RowHits":
         """Return the hits on the videos of some skills: of all rows, because these pool their spread over seeds."""
         if self.skill is None:

@@ -313,6 +313,36 @@ def test_rows_are_compared_on_the_skills_that_both_can_tell(claims):
     assert judge(claim, runs(skill=SKILL, **rows)).judgement == "contradicted", "all skills would decide against it"
 
 
+def after_lesson(window, told, *skills):
+    """Return a run that tells some skills, after a first lesson on others."""
+    classes = [f"{skill} {way}" for skill in skills for way in ("back", "forth")]
+    data = {"class_path": "TemporalSkills", "init_args": {"lesson": {"classes": classes, "steps": 500}}}
+    return fake_run(windowed(window) | {"data": data}, told=told)
+
+
+def test_skills_of_the_first_lesson_decide_nothing(claims):
+    """Give one row all of the lesson's skill, which had steps of its own, and the other as much of all others."""
+    (claim,) = claims("{claim: x, table: t, not_worse: [[a, c]], margin: 1.0}")
+    rows = {"a": by_skill(drift=0.8, zoom=0.8), "c": by_skill(drift=0.8, zoom=0.8, order1=1.0)}
+
+    told = ["drift", "order1", "order3", "zoom"]
+    found = judge(claim, runs({name: after_lesson(name, told, "order1") for name in rows}, skill=SKILL, **rows))
+    assert found.pairs[0].difference.value == 0 and found.pairs[0].text.endswith(" without order1")
+    of_another = judge(claim, runs({name: after_lesson(name, told, "drift") for name in rows}, skill=SKILL, **rows))
+    assert of_another.judgement == "contradicted" and of_another.pairs[0].text.endswith(" without drift")
+
+    told = ["drift", "order1", "zoom"]
+    found = judge(claim, runs({name: after_lesson(name, told, "order1") for name in rows}, skill=SKILL, **rows))
+    assert found.pairs[0].skills == ["drift", "zoom"]
+
+
+def test_rows_that_tell_only_skills_of_the_lesson_are_not_compared(claims):
+    (claim,) = claims(BETTER_AB)
+    facts = {name: after_lesson(name, ["order1"], "order1") for name in "ab"}
+    found = judge(claim, runs(facts, skill=SKILL, a=0.9, b=0.5))
+    assert found.judgement == "not testable here" and "only skills of the lesson: order1" in found.why
+
+
 def test_a_control_is_asked_for_all_skills_of_the_other_row(claims):
     """A sum over frames may tell part of a skill; what it gains belongs to the comparison."""
     (claim,) = claims(CONTROLLED)

@@ -73,7 +73,7 @@ def verdict(result: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
         first, second = pair.rows
         paper = papers.get((first, second))
         difference = pair.difference
-        name = f"{_label(result, first)} vs {_label(result, second)}{on_skills(pair.skills)}"
+        name = f"{_label(result, first)} vs {_label(result, second)}{on_skills(pair.skills, pair.lesson)}"
         line: dict[str, Any] = {"name": name, "paper": None, "found": difference, "low": None}
         if paper:
             line |= {"paper": paper[0] - paper[1], "paper_at": place(paper[0] - paper[1])}
