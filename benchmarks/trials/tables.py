@@ -10,8 +10,6 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
-import numpy as np
-
 from benchmarks.evidence import Planned, packed, read_plan
 from benchmarks.harness import Table, ran
 from lit_video.datamodules.temporal_skills import SKILLS
@@ -19,8 +17,7 @@ from lit_video.errors import UserError
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import FinishedRun
 from lit_video.settings.flat import flatten
-from lit_video.tables.finishing import CHANCE, end_of, lesson_steps, steps_of_half
-from lit_video.tables.statistics import accuracy_interval
+from lit_video.tables.finishing import end_of, is_above_chance, lesson_steps, steps_of_half
 
 PLAN = Path(__file__).with_name("plan.yaml")
 LESSON = ("drift", "order1")  # skills of the crossing's first lesson
@@ -111,12 +108,7 @@ def lessons(runs: Sequence[Trial]) -> Iterator[Table]:
 def begun_at(run: FinishedRun, step: int) -> str:
     """Name the lesson's skills whose directions right lie above chance on the validation videos after some steps."""
     (end,) = (point for point in read_curves(run.folder) if point["step"] == step and "val/loss" in point)
-    videos = np.arange(2 * VALIDATION_PAIRS)
-    begun = []
-    for name in lesson_of(run):
-        right = videos < round(len(videos) * end[f"val/direction/{name}"] / 100)
-        if accuracy_interval(right, groups=videos // 2).low > CHANCE:
-            begun.append(name)
+    begun = [name for name in lesson_of(run) if is_above_chance(end[f"val/direction/{name}"], VALIDATION_PAIRS)]
     return ", ".join(begun)
 
 

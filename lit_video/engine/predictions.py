@@ -20,6 +20,7 @@ from lit_video.runs.mistakes import (
     MISTAKES,
 )
 from lit_video.runs.predictions import (
+    BOTH,
     DIRECTION,
     RECOGNISED,
     Draws,
@@ -115,7 +116,8 @@ class SavePredictions(Callback):
         """Return the last test's accuracies over parts of the videos, in percent (single task only).
 
         ``test/NAME`` is the top-1 in a group of classes. Where classes differ in direction alone, ``test/recognised``
-        and ``test/direction`` are over all videos, ``test/direction/NAME`` over those of a skill.
+        and ``test/direction`` are over all videos, ``test/direction/NAME`` over those of a skill. If the test has each
+        film and its reverse, ``test/both_directions`` is the share of films of which both are right.
         """
         if not self.predictions or "" not in self.predictions.tasks:
             return {}
@@ -126,6 +128,9 @@ class SavePredictions(Callback):
             parts[f"test/{name}"] = task.hits()[np.isin(task.target, classes)]
         parts |= by_skill(RECOGNISED, task.recognised, task, data)
         parts |= by_skill(DIRECTION, task.direction, task, data)
+        both = self.predictions.both_directions
+        if both is not None:
+            parts[BOTH] = both
         return in_percent(parts)
 
     def _draw(self, predictions: Predictions) -> None:

@@ -34,6 +34,7 @@ OF_SAME_VIDEOS = (*ORDERS, ONE_FRAME)  # further tests of the test's videos
 FURTHER_TESTS = ("train", "fresh", *OF_SAME_VIDEOS)
 TOP1 = "test/video_top1"
 DIRECTION = "test/direction"  # accuracy of the direction if the skill is known: the larger of the skill's two logits
+BOTH = "test/both_directions"  # share of the films that are right in their direction, forwards and in their reverse
 RECOGNISED = "test/recognised"  # accuracy of the skill, in either direction
 ROUNDED = 1e-4  # points by which a result's accuracy may differ, because it is a mean in float32
 Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # logits, targets and class names of one task
@@ -215,6 +216,24 @@ class Predictions:
     def has_directions(self) -> bool:
         """Whether classes come in pairs that differ in direction alone."""
         return all(task.direction is not None for task in self.tasks.values())
+
+    @property
+    def both_directions(self) -> NDArray[np.bool_] | None:
+        """Whether a film and its reverse are both right in their direction: ``(films,)``.
+
+        ``None`` unless each draw of the test is a film and its reverse.
+        """
+        (task, *others) = self.tasks.values()
+        direction = task.direction
+        if direction is None or others or self.draws is None or task.opposite is None:
+            return None
+        if (np.unique(self.draws.number, return_counts=True)[1] != 2).any():
+            return None
+        films = np.argsort(self.draws.number, kind="stable").reshape(-1, 2)
+        forwards, backwards = task.target[films].T
+        if (task.opposite[forwards] != backwards).any():
+            return None
+        return np.all(direction[films], axis=1)
 
     def hits(self, metric: str = "") -> NDArray[np.bool_]:
         """Return whether each video is right.

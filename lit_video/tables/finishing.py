@@ -23,6 +23,7 @@ from lit_video.tables.statistics import Interval, accuracy_interval, cautious_di
 from lit_video.utils.text import plural
 
 CHANCE = 50.0  # percent of directions
+VALIDATED = "val/direction/"  # start of the names of directions by skill in a curve
 LEARNED = 90.0  # percent of the training videos, or of a skill's training films
 TRAINED = "train/video_top1"  # name of the accuracy on training videos among a result's metrics
 GAIN = 3.0  # points by which twice the training may help a finished row
@@ -102,6 +103,33 @@ def lesson_skills(run: FinishedRun, skills: Collection[str]) -> frozenset[str]:
     """Return those of a test's skills whose classes a run's first lesson shows; none if it had no lesson."""
     classes: Sequence[str] = flatten(run.identity.settings).get("data.init_args.lesson.classes") or ()
     return frozenset(skill for skill in skills if any(name.startswith(f"{skill} ") for name in classes))
+
+
+def steps_to_begin(run: FinishedRun) -> dict[str, int | None]:
+    """Return after how many steps a run's directions stay above chance on the validation videos, by skill.
+
+    Validation comes at some steps only. A skill that is at chance at the end has ``None``; without a curve by skill, or
+    on videos that do not say how many of each skill are validated, there are none.
+    """
+    pairs = flatten(run.identity.settings).get("data.init_args.pairs")
+    if pairs is None:
+        return {}
+    begun: dict[str, int | None] = {}
+    for point in read_curves(run.folder):
+        for name, percent in point.items():
+            skill = name.removeprefix(VALIDATED)
+            if skill == name:
+                continue
+            earlier = begun.get(skill)
+            begun[skill] = (earlier or int(point["step"])) if is_above_chance(percent, pairs[1]) else None
+    return begun
+
+
+def is_above_chance(percent: float, pairs: int) -> bool:
+    """Return whether the 95 % interval of directions right lies above chance, on films and as many reverses."""
+    films = np.arange(2 * pairs)
+    right = films < round(len(films) * percent / 100)
+    return accuracy_interval(right, groups=films // 2).low > CHANCE
 
 
 def end_of(run: FinishedRun, half: FinishedRun | None, told: Collection[str]) -> "Finish | None":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lit_video.runs.predictions import DIRECTION, ORDERS, RECOGNISED
+from lit_video.runs.predictions import BOTH, DIRECTION, ORDERS, RECOGNISED
 from lit_video.tables.agreement import WITHOUT, Pair
 from lit_video.tables.comparing import ONE_SEED, on_skills
 from lit_video.tables.statistics import Interval
@@ -94,6 +94,8 @@ def summary_parts(summary: TableSummary, pairs: bool = False) -> list[Part]:
     parts: list[Part] = ["; ".join(summary.terms)] if summary.terms else []
     parts.append(TextTable(*main_table(summary)))
     parts += [TextTable(*groups_table(groups)) for groups in measured_groups(summary.rows)]
+    if any(row.begun for row in summary.rows):
+        parts.append(TextTable(*speed_table(summary.rows)))
     parts += sentences(summary)
     if pairs:
         parts.append(TextTable(*pairs_table(summary)))
@@ -116,7 +118,7 @@ def main_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:
         title = f"{title}; ours: scale {summary.scale}"
         ending_of_ours = " ours"
 
-    abilities = [key for key in (RECOGNISED, DIRECTION) if _measured(rows, key)]
+    abilities = [key for key in (RECOGNISED, DIRECTION, BOTH) if _measured(rows, key)]
     endings = dict.fromkeys([summary.metric, *sorted(printed), *abilities], ending_of_ours)
     for order in ORDERS:
         key = f"{order}/{summary.compared.partition('/')[2]}"
@@ -268,6 +270,18 @@ def groups_table(groups: GroupAccuracies) -> tuple[str, list[str], list[list[str
         for cells in (header, *body):
             del cells[1]
     return groups.title, header, body
+
+
+def speed_table(rows: Sequence[RowSummary]) -> tuple[str, list[str], list[list[str]]]:
+    """Return title, header and body of the steps after which rows tell each skill better than chance, by seed."""
+    timed = [row for row in rows if row.begun]
+    skills = list(dict.fromkeys(skill for row in timed for skill in row.begun))
+    body = []
+    for row in timed:
+        of_skills = [[str(steps or "-") for steps in row.begun.get(skill, ())] for skill in skills]
+        body.append([row.label, *map(", ".join, of_skills)])
+    title = "Steps after which directions stay above chance on the validation videos, by seed; -: not begun"
+    return title, ["row", *skills], body
 
 
 def seeds_text(seeds: Sequence[int]) -> str:

@@ -18,6 +18,7 @@ from lit_video.runs.result import RunResult
 from lit_video.settings.effects import picked
 from lit_video.tables.agreement import Agreement, Pair, agreement_of, row_pairs
 from lit_video.tables.comparing import Comparison, TrainedRow, compare_rows, of_both_halves
+from lit_video.tables.finishing import steps_to_begin
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.results import measured_rows
 from lit_video.tables.row_hits import RowHits, row_hits_of, row_predictions
@@ -59,6 +60,7 @@ class RowSummary:
     seeds: Sequence[int]  # empty for a row that was not run
     commits: Sequence[str]
     metrics: Mapping[str, Numbers]
+    begun: Mapping[str, Sequence[int | None]]  # steps to begin each skill, by seed, see finishing.steps_to_begin
 
     def numbers(self, metric: str) -> Numbers:
         """Return the numbers of a metric; empty ones if the row lacks it."""
@@ -238,6 +240,11 @@ def row_summary(row: Row, of_seeds: Sequence[FinishedRun]) -> RowSummary:
             lowest=min(values, default=None),
         )
 
+    begun: dict[str, list[int | None]] = {}
+    for run in of_seeds:
+        for skill, steps in steps_to_begin(run).items():
+            begun.setdefault(skill, []).append(steps)
+
     texts = dict.fromkeys(chain.from_iterable(map(remarks, of_seeds)))
     return RowSummary(
         name=row.name,
@@ -247,4 +254,5 @@ def row_summary(row: Row, of_seeds: Sequence[FinishedRun]) -> RowSummary:
         seeds=[run.result.seed for run in of_seeds],
         commits=sorted({run.identity.commit for run in of_seeds}),
         metrics=metrics,
+        begun=begun,
     )

@@ -14,6 +14,7 @@ from lit_video.runs.predictions import (
     FILE,
     ONE_FRAME,
     Draws,
+    Predictions,
     TaskPredictions,
     file_of_further,
     packed_predictions,
@@ -139,6 +140,20 @@ def test_direction_is_told_apart_from_recognition():
     assert task.recognised.tolist() == [False, True, True, True], "the first video is taken for the other skill"
     assert task.direction.tolist() == [True, False, True, True], "and has the right direction of its own"
     assert (task.hits() == (task.recognised & task.direction)).all()
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [(["a", "b", "a", "b"], [True, False]), (["a", "a", "b", "b"], None), (["a", "a", "a", "b"], None)],
+    ids=["a film and its reverse", "two films of one class", "three videos of a person"],
+)
+def test_both_directions_of_a_film_may_be_right(names, expected):
+    logits = np.array([[1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0]], np.float32)
+    of_task = {"": (logits, np.array([0, 0, 1, 1]), list("abcd"))}
+    draws = Draws.of_names("pair", names)
+    both = Predictions.of_logits(np.arange(4), of_task, opposite=OPPOSITE, draws=draws).both_directions
+    assert (both if both is None else both.tolist()) == expected
+    assert Predictions.of_logits(np.arange(4), of_task, opposite=OPPOSITE).both_directions is None
 
 
 def test_equal_logits_give_one_video_of_a_pair():

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from lit_video.runs.curves import write_curves
 from lit_video.runs.predictions import Draws, Predictions
-from lit_video.tables.finishing import finish, is_half, steps_of_half
+from lit_video.tables.finishing import finish, is_half, steps_of_half, steps_to_begin
 from tests.fake_runs import fake_run
 
 OPPOSITES = {"drift": (0, 1), "zoom": (2, 3)}
@@ -96,3 +97,26 @@ def test_the_half_of_a_training_has_its_whole_lesson_and_half_of_the_steps_after
     assert is_half(fake_run(settings, steps=half), run)
     assert not is_half(fake_run(settings, steps=half + 1), run)
     assert not is_half(fake_run(settings, steps=half, seed=1), run)
+
+
+def curve(folder, **by_skill):
+    """Write a curve with directions on 64 films and their reverses, validated every 500 steps; return its run."""
+    points = []
+    for number in range(len(by_skill["drift"])):
+        directions = {f"val/direction/{skill}": values[number] for skill, values in by_skill.items()}
+        points += [{"step": 500 * (number + 1), "val/loss": 1.0} | directions, {"step": 500 * (number + 1) + 12}]
+    write_curves(folder, points)
+    return fake_run({"data": {"init_args": {"pairs": [1024, 64, 512]}}}, folder=folder)
+
+
+def test_a_skill_has_begun_at_the_step_from_which_it_stays_above_chance(tmp_path):
+    run = curve(tmp_path, drift=[70, 80, 90], zoom=[50, 54, 75], meeting=[70, 50, 80], duration=[50, 80, 51])
+    assert steps_to_begin(run) == {"drift": 500, "zoom": 1500, "meeting": 1500, "duration": None}
+
+
+def test_the_speed_of_learning_is_unknown_without_a_curve_by_skill(tmp_path):
+    (tmp_path / "other").mkdir()
+    write_curves(tmp_path / "other", [{"step": 500, "val/loss": 1.0}])
+    assert steps_to_begin(fake_run({"data": {"init_args": {"pairs": [4, 4, 4]}}}, folder=tmp_path / "other")) == {}
+    run = curve(tmp_path, drift=[90])
+    assert steps_to_begin(fake_run({}, folder=run.folder)) == {}

@@ -10,6 +10,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
+from lit_video.runs.curves import write_curves
 from lit_video.runs.predictions import save_logits
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import certainty, render
@@ -18,7 +19,7 @@ from lit_video.tables.summary import DrawCount, TableRuns, summary
 from lit_video.tables.table import Row, Table
 from tests import fake_runs
 from tests.command_line import parse_request
-from tests.fake_runs import change_result
+from tests.fake_runs import change_result, recorded
 from tests.tables.experiments import EXPERIMENTS
 
 
@@ -76,19 +77,34 @@ def test_directions_have_their_floors_and_the_bound_of_a_sum_over_frames(table, 
     metrics = {"test/video_top1": 60.0, "test/direction": 75.0, "test/recognised": 80.0}
     metrics |= {"test/direction/zoom": 90.0, "test/direction/drift": 60.0}
     two_frames = {"zoom": 100.0, "drift": 99.0}
-    metrics |= {"test/recognised/zoom": 99.0, "test/recognised/drift": 61.0}
+    metrics |= {"test/recognised/zoom": 99.0, "test/recognised/drift": 61.0, "test/both_directions": 55.0}
     change_result(
         folder, metrics=metrics, reach=7, sees_order=True, sum_ceilings={"zoom": 87.5}, two_frames_ceilings=two_frames
     )
     printed = render(summary(read_table([table[0]]), tmp_path), "markdown")
     main_table, direction, recognised = re.split(r"\*\*(?:Direction|Recognised) by skill, means over seeds", printed)
-    assert "| 80.0 | 75.0 | seed 0 |" in main_table
+    assert "| both directions ours | seeds |" in main_table
+    assert "| 80.0 | 75.0 | 55.0 | seed 0 |" in main_table
     assert "one frame at a known time: 50" in direction and "50" not in recognised
     assert "| 2nd | 7 | 60.0 | 90.0 |" in direction.splitlines()
     assert "| bound of any sum over frames | 0 |  | 87.5 |" in direction.splitlines()
     assert "| best of two neighbouring frames | 1 | 99.0 | 100.0 |" in direction.splitlines()
     assert "neighbouring" not in recognised
     assert "| 2nd | 7 | 61.0 | 99.0 |" in recognised.splitlines()
+
+
+def test_the_steps_that_each_skill_takes_are_printed_by_seed(table, tmp_path):
+    table = read_table([table[0]])
+    for seed, zoom in enumerate((80.0, 51.0)):
+        write_result(folder := tmp_path / f"two/default/second/seed{seed}", seed, 60.0)
+        settings = table.row("second").settings | {"data.pairs": [8, 64, 8]}
+        change_result(folder, identity={"settings": recorded(settings)})
+        write_curves(folder, [{"step": 250, "val/direction/drift": 90.0, "val/direction/zoom": zoom}])
+
+    printed = render(summary(table, tmp_path), "markdown").splitlines()
+    start = next(number for number, line in enumerate(printed) if line.startswith("**Steps after which"))
+    assert printed[start + 2] == "| row | drift | zoom |"
+    assert printed[start + 4] == "| 2nd | 250, 250 | 250, - |"
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_a_run_ends_with_a_whole_result(finished):
     skills = {f"test/{of}/{name}" for of in ("direction", "recognised") for name in SKILLS}
     overall = {"test/video_top1", "test/video_top5", "test/recognised", "test/direction", "test/calibration_error"}
     of_training = {key.replace("test/", "train/") for key in skills | overall} - {"train/calibration_error"}
-    assert set(result.metrics) == skills | overall | of_training
+    assert set(result.metrics) == skills | overall | of_training | {"test/both_directions"}
     assert 0 <= result.metrics["test/video_top1"] <= result.metrics["test/video_top5"] <= 100
     assert (result.table, result.row, result.seed, result.views) == ("two", "second", 0, 3)
     config = run.identity.settings
