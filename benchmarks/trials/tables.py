@@ -23,7 +23,7 @@ PLAN = Path(__file__).with_name("plan.yaml")
 LESSON = ("drift", "order1")  # skills of the crossing's first lesson
 LESSONS = (500, 1000, 1500)  # lengths of the lesson that rule 5 compares
 VALIDATION_PAIRS = 64  # for each skill
-COMMON = ("trials", "trials_2000", "half")  # files of every cell of the crossing, and of a length
+COMMON = ("trials", "trials_2000", "half", "embedded_longer")  # files of every cell of the crossing, and of a length
 CHOSEN = "trials_cooldown"  # last file of the cell that the crossing has chosen
 Trial = tuple[Planned, FinishedRun]
 
@@ -114,7 +114,7 @@ def begun_at(run: FinishedRun, step: int) -> str:
 
 STAGES = {
     ("crossing", "positions", "parts"): crossing,
-    ("crossing", "finish", "vivit", "tubelets", "vivit_tubelets", "xvit", "timesformer"): lengths,
+    ("crossing", "finish", "vivit", "tubelets", "vivit_tubelets", "xvit", "timesformer", "longer"): lengths,
     ("lesson",): lessons,
 }
 
