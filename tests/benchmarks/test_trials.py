@@ -20,7 +20,7 @@ stages:
   crossing:
     why: One cell, in two lengths.
     runs:
-      - configs: [F/trials.yaml, experiments/scale/half.yaml, F/trials_cooldown.yaml]
+      - configs: [F/trials.yaml, benchmarks/trials/half.yaml, F/trials_cooldown.yaml]
         seeds: [0]
         steps: 1
         step: 1.0
