@@ -89,7 +89,8 @@ class VideoClassifier(LightningModule):
         image_pixels: what to do with image weights that were trained on pixels of another mean or deviation: ``None``
             corrects the patch projection; ``ignore`` loads them as they are (as TimeSformer's release did).
         probe: classifier in place of the family's. ``attentive``: a learned query that reads all tokens, for a frozen
-            backbone (V-JEPA, arXiv:2404.08471); ``frames``: a learned query that reads the mean token of each frame.
+            backbone (V-JEPA, arXiv:2404.08471); ``frames``: a learned query that reads the mean token of each frame;
+            ``waves``: a linear classifier of the mean over frames and of slow waves over time.
         freeze: number of blocks to freeze, from the first, with the embedding; ``backbone``: all but the aggregation.
         activation_checkpointing: part of each layer that the backward pass recomputes, ``attention`` or ``block``.
         task_loss: whether the losses of several tasks are added, or averaged as in ViViT's release.

@@ -1,10 +1,12 @@
 """From features to logits: linear heads and their inputs, X-ViT's temporal attention (TA), ViViT's temporal encoder."""
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lit_video.attention import Attention, Bottleneck, Grid, Joint
@@ -15,7 +17,8 @@ from lit_video.network.transformer import VideoTransformer, all_tokens, frame_me
 from lit_video.network.vit import ViTSize, encoder
 from lit_video.utils.classes import Classes, outputs
 
-Probe = Literal["attentive", "frames"]
+Probe = Literal["attentive", "frames", "waves"]
+WAVES = 4  # cosines over time that a probe of waves reads, beside the mean
 TAAttention = Literal["self", "cross"]
 
 
@@ -81,8 +84,36 @@ class AttentiveProbe(LinearHead):
         return super().forward((u + self.mlp(u))[:, 0])
 
 
+def cosine_waves(x: Tensor) -> Tensor:
+    """Return a sequence's mean over time and its first ``WAVES`` coefficients: ``(b, t, d) -> (b, 1 + WAVES, d)``.
+
+    c_k = 1/T sum_t cos(pi k (t + 1/2) / T) x_t,   k = 0, ..., WAVES     (discrete cosine transform)
+    """
+    frames = x.shape[1]
+    times = torch.arange(frames, device=x.device, dtype=x.dtype) + 0.5
+    orders = torch.arange(WAVES + 1, device=x.device, dtype=x.dtype)
+    waves = torch.cos(math.pi / frames * torch.outer(orders, times))
+    return torch.einsum("kt,btd->bkd", waves / frames, x)
+
+
+class WaveProbe(LinearHead):
+    """A linear classifier of frame means and of their slow waves over time. Shape: ``(b, t, d) -> (b, classes)``.
+
+    Each of the :func:`cosine_waves` is normalised on its own: how a video changes then counts as much as what it shows.
+    Not from a paper.
+    """
+
+    def __init__(self, dim: int, classes: int) -> None:
+        super().__init__((WAVES + 1) * dim, classes)
+        self.dim = dim
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Classify the normalised waves."""
+        return super().forward(F.layer_norm(cosine_waves(x), (self.dim,)).flatten(1))
+
+
 def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None:
-    """Replace a network's classifier by an attentive probe over all tokens, or over the frames' mean patches."""
+    """Replace a network's classifier by a probe: attentive over all tokens or the frames' mean patches, or of waves."""
     if classes is None or not isinstance(network, VideoTransformer):
         raise ValueError(f"probe is {probe}, but the network has no tokens, or num_classes is missing")
 
@@ -90,18 +121,19 @@ def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None
     if own:
         raise ValueError(f"probe is {probe}, but the network has a {own[0]} of your own: give one of them")
 
-    if probe == "frames":
-        if any(isinstance(block, Layer) and not block.keeps_patches for block in network.blocks):
-            raise ValueError("probe is frames, but the network's tokens are latents of no frame: give attentive")
-        network.readout = partial(frame_means, prefix=network.embed.prefix)
-    else:
+    dim, num_heads = network.size.embed_dim, network.size.num_heads
+    if probe == "attentive":
         network.readout = all_tokens
-    network.aggregate = AttentiveProbe(
-        network.size.embed_dim,
-        outputs(classes),
-        network.size.num_heads,
-        num_frames=network.num_frames if probe == "frames" else None,
-    )
+        network.aggregate = AttentiveProbe(dim, outputs(classes), num_heads)
+        return
+
+    if any(isinstance(block, Layer) and not block.keeps_patches for block in network.blocks):
+        raise ValueError(f"probe is {probe}, but the network's tokens are latents of no frame: give attentive")
+    network.readout = partial(frame_means, prefix=network.embed.prefix)
+    if probe == "waves":
+        network.aggregate = WaveProbe(dim, outputs(classes))
+    else:
+        network.aggregate = AttentiveProbe(dim, outputs(classes), num_heads, num_frames=network.num_frames)
 
 
 class TemporalMean(nn.Module):

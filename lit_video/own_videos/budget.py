@@ -5,7 +5,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
@@ -15,6 +15,7 @@ from lit_video.datamodules.base import SOME
 from lit_video.datamodules.features import RANDOM
 from lit_video.engine.frame_features import takes_little
 from lit_video.engine.step_times import Pace
+from lit_video.network.aggregation import Probe
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.choices import Choice
 from lit_video.own_videos.starts import Start
@@ -136,6 +137,8 @@ def probed(
 ) -> tuple[Start, list[Choice], float]:
     """Put a probe on a frozen backbone: of all tokens if there is time to train it, else of the mean of each frame.
 
+    A small backbone gets a probe of waves, which learns in seconds.
+
     Returns:
         The start with the probe, the choices that go with it, and the seconds of a view in the backbone.
     """
@@ -146,9 +149,14 @@ def probed(
     views = videos * (1 + RANDOM)
     backbone = f"{views} views go through it once, about {views * once:.0f} s on a CPU"
 
+    if start.is_small:
+        reason = "a linear classifier of the mean over frames and of slow waves over time learns in seconds"
+        chosen = [Choice("model.freeze", "backbone", backbone), Choice("model.probe", "waves", reason)]
+        return replace(start, probe="waves"), chosen, once
+
     available = 60 * minutes
     needed = views * once + PROBE_EPOCHS * training * _probe_step(net, start.clips | {"batch_size": 8}) / 8
-    probe: Literal["attentive", "frames"] = "attentive"
+    probe: Probe = "attentive"
     reason = f"{PROBE_EPOCHS} epochs of a probe of all tokens take {needed:.0f} s of {available:.0f}, with the backbone"
     if needed > available:
         probe = "frames"

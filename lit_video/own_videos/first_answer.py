@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lit_video.datamodules.folder import VideoList
 from lit_video.inference.predict import load
+from lit_video.network.aggregation import cosine_waves
 from lit_video.network.transformer import VideoTransformer, frame_means
 from lit_video.own_videos.finding import OwnVideo
 from lit_video.probes.heads import Bools
@@ -21,7 +22,6 @@ from lit_video.utils.text import natural, plural
 from lit_video.video.clips import VideoRecord
 from lit_video.weights.hub import DRAWN_WEIGHTS
 
-WAVES = 4  # coefficients of a cosine transform over time, beside the mean over frames
 MOST_VIDEOS = 300  # more videos change the answer little
 LONGEST_READ = 30.0  # seconds after which no further video is read
 
@@ -100,15 +100,7 @@ def _features(root: Path, videos: Sequence[OwnVideo]) -> Iterator[NDArray[np.flo
         with torch.inference_mode():
             tokens, grid = network.forward_tokens(clips.normalise(batch)["clip"])
             frames = frame_means(tokens, grid, network.norm, prefix=network.embed.prefix)[0]
-        yield over_time(frames.double().numpy())
-
-
-def over_time(frames: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean over frames and the first ``WAVES`` cosine coefficients, ``(frames, width) -> (features,)``."""
-    count = len(frames)
-    waves = np.cos(np.pi * np.outer(np.arange(WAVES + 1), np.arange(count) + 0.5) / count)
-    features: NDArray[np.float64] = (waves @ frames / count).ravel()
-    return features
+        yield cosine_waves(frames[None]).flatten().double().numpy()
 
 
 def _tests(splits: NDArray[np.str_]) -> tuple[list[tuple[Bools, Bools]], str]:

@@ -3,10 +3,11 @@
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import read_checkpoint
+from lit_video.network.aggregation import Probe
 from lit_video.network.stem import StemEmbedding
 from lit_video.network.vit import vit_size
 from lit_video.own_videos.schemes import SCHEME_ROWS, TableRows
@@ -34,7 +35,7 @@ class Start:
     model: str  # name of the model's class
     settings: dict[str, Any]  # settings of the model that belong to the weights
     clips: dict[str, Any]  # settings of the data set that belong to the weights
-    probe: Literal["attentive", "frames"] | None = None  # classifier of a frozen backbone; None to train all layers
+    probe: Probe | None = None  # classifier of a frozen backbone; None to train all layers
     sides: tuple[int, ...] = ()  # sides in pixels that an image model allows
     is_named: bool = False  # whether the user named it, so that it is used even if it is slow
 

@@ -17,6 +17,7 @@ from lit_video.network.aggregation import (
     CrossTemporalAttention,
     TemporalAttention,
     TemporalEncoder,
+    WaveProbe,
 )
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_time, sinusoids
@@ -92,8 +93,9 @@ def load_pretrained(
     left_out: list[str] = []
     if fresh_head:
         fresh = [CLASSIFIER]
-        has_probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe)
-        if has_probe and "aggregate.query_token" not in weights:  # the checkpoint's classifier does not fit the probe
+        has_probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe | WaveProbe)
+        names = [set(matching(state, r"aggregate\.")) for state in (weights, expected)]
+        if has_probe and names[0] != names[1]:  # the checkpoint's classifier does not fit the probe
             weights = without(weights, r"aggregate\.")
             fresh.append(r"aggregate\.")
         if matching(state_dict, authors.PRETRAINING):  # fine-tuning does not take a masked autoencoder's last norm

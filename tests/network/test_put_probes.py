@@ -1,10 +1,11 @@
-"""Test the attentive probe against its equation, and on frozen networks."""
+"""Test the probes against their equations, and on frozen networks."""
 
 import pytest
 import torch
+from scipy.fft import dct
 
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
-from lit_video.network.aggregation import AttentiveProbe
+from lit_video.network.aggregation import WAVES, AttentiveProbe, WaveProbe, cosine_waves
 from lit_video.network.vit import ViTSize
 from lit_video.weights.loading import load_pretrained
 from tests.attention.scheme_cases import randomised
@@ -48,6 +49,30 @@ def test_unlike_the_release_the_query_is_normalised(monkeypatch):
     torch.testing.assert_close(probe(tokens), released, atol=1e-12, rtol=1e-12)
 
 
+def test_waves_are_scipys_cosine_transform_and_the_first_is_the_mean():
+    x = torch.randn(2, 7, 3, dtype=torch.float64)
+    waves = cosine_waves(x)
+    expected = dct(x.numpy(), type=2, axis=1)[:, : 1 + WAVES] / (2 * 7)
+    torch.testing.assert_close(waves, torch.from_numpy(expected), atol=1e-12, rtol=1e-12)
+    torch.testing.assert_close(waves[:, 0], x.mean(1), atol=1e-12, rtol=1e-12)
+
+
+def test_waves_change_their_sign_with_the_direction_of_time():
+    """Reverse the frames: even waves stay, odd ones change their sign, so a linear classifier tells the direction."""
+    x = torch.randn(2, 6, 3, dtype=torch.float64)
+    signs = torch.tensor([1.0, -1, 1, -1, 1], dtype=torch.float64)
+    torch.testing.assert_close(cosine_waves(x.flip(1)), signs[:, None] * cosine_waves(x), atol=1e-12, rtol=1e-12)
+
+
+def test_the_probe_of_waves_is_a_linear_classifier_of_the_normalised_waves():
+    probe, x = randomised(WaveProbe(6, 5)), torch.randn(3, 4, 6, dtype=torch.float64)
+    waves = cosine_waves(x)
+    scaled = (waves - waves.mean(-1, keepdim=True)) / (waves.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+    expected = scaled.flatten(1) @ probe.head.weight.T + probe.head.bias
+    torch.testing.assert_close(probe(x), expected, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("probe", ["attentive", "waves"])
 @pytest.mark.parametrize(
     "model",
     [
@@ -57,9 +82,9 @@ def test_unlike_the_release_the_query_is_normalised(monkeypatch):
         lambda **options: ViViT(5, **CLIPS, variant=2, **options),
     ],
 )
-def test_of_a_frozen_network_the_probe_alone_learns(model):
+def test_of_a_frozen_network_the_probe_alone_learns(model, probe):
     """Check by gradients that the probe reads every patch of every frame."""
-    probed = model(probe="attentive", freeze="backbone")
+    probed = model(probe=probe, freeze="backbone")
     clip = torch.randn(2, 3, 4, 32, 32, requires_grad=True)
     logits = probed(clip)
     logits.square().sum().backward()
@@ -68,17 +93,20 @@ def test_of_a_frozen_network_the_probe_alone_learns(model):
     assert learning == {f"aggregate.{name}" for name, _ in probed.network.aggregate.named_parameters()}
 
 
-def test_weights_of_another_classifier_leave_the_probe_fresh_in_training():
+@pytest.mark.parametrize(
+    ("probe", "lacks"), [("attentive", r"lacks aggregate\..*aggregate\.mlp"), ("waves", "aggregate")]
+)
+def test_weights_of_another_classifier_leave_the_probe_fresh_in_training(probe, lacks):
     weights = XViT(5, **CLIPS).network.state_dict()
-    network = XViT(5, **CLIPS, probe="attentive").network
-    with pytest.raises(ValueError, match=r"lacks aggregate\..*aggregate\.mlp"):
+    network = XViT(5, **CLIPS, probe=probe).network
+    with pytest.raises(ValueError, match=lacks):
         load_pretrained(network, weights)
     left_out = load_pretrained(network, weights, fresh_head=True)
     assert left_out.split(", ") == sorted(f"aggregate.{name}" for name in network.aggregate.state_dict())
     assert torch.equal(network.embed.pos_embed, weights["embed.pos_embed"])
     own = {key: value + 1 for key, value in network.state_dict().items()}
     assert load_pretrained(network, own, fresh_head=True) == ""
-    assert torch.equal(network.aggregate.query_token, own["aggregate.query_token"])
+    assert torch.equal(network.aggregate.head.weight, own["aggregate.head.weight"])
 
 
 def test_a_cnn_has_no_tokens():
