@@ -70,7 +70,12 @@ def _is_short(trainer: Trainer, tested: VideoFeatures, count: int) -> bool:
 
 def _predicted(data: VideoDataModule, trained: VideoFeatures, tested: VideoFeatures) -> Predictions | None:
     """Train a head for each task, and return the predictions of the tested videos."""
-    draws = _draws_of_training(data)[trained.video]
+    # videos of one recording are one draw
+    identities = Records.of(data.records("train")).identities()
+    names = dict(zip(identities, data.draw_names("train"), strict=True))
+    of_sample = [names[identity] for identity in data.training_sample().identities()]
+    draws = Draws.of_names(data.draw_kind, of_sample).number[trained.video]
+
     outputs = {}
     for number, (task, classes) in enumerate(by_task(data.class_names).items()):
         labels = _of_task(trained.target, number)
@@ -79,14 +84,6 @@ def _predicted(data: VideoDataModule, trained: VideoFeatures, tested: VideoFeatu
         scores = head_scores(trained.features, labels, draws, tested=tested.features, classes=len(classes))
         outputs[task] = (scores, _of_task(tested.target, number), classes)
     return Predictions.of_logits(tested.video, outputs)
-
-
-def _draws_of_training(data: VideoDataModule) -> NDArray[np.integer]:
-    """Return the draw of each video of the training sample: videos of one recording are one draw."""
-    identities = Records.of(data.records("train")).identities()
-    names = dict(zip(identities, data.draw_names("train"), strict=True))
-    of_sample = [names[identity] for identity in data.training_sample().identities()]
-    return Draws.of_names(data.draw_kind, of_sample).number
 
 
 def _of_task(target: NDArray[np.integer], number: int) -> NDArray[np.integer]:
