@@ -59,7 +59,9 @@ def known_table(path: Path) -> FrameTable | None:
 
 def scanned(path: Path, container: InputContainer) -> FrameTable:
     """Scan the packets of an open video, up to its end, and cache the table."""
-    table = _scan(path, container)
+    stream = video_stream(container)
+    check_file(container, stream, path)
+    table = _table(_OpenVideo(path, container, stream, packets=seen_packets(container, stream)))
     kept_table(path)[:] = [table]
     return table
 
@@ -144,14 +146,6 @@ class _OpenVideo:
     def has_timestamps(self) -> bool:
         """False if the format stores no times, and FFmpeg invents them."""
         return not self.container.format.flags & NO_TIMESTAMPS
-
-
-def _scan(path: Path, container: InputContainer) -> FrameTable:
-    """Read a video's packets; return its table."""
-    stream = video_stream(container)
-    check_file(container, stream, path)
-    packets = seen_packets(container, stream)
-    return _table(_OpenVideo(path, container, stream, packets))
 
 
 def _table(video: _OpenVideo) -> FrameTable:
