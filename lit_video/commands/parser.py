@@ -120,7 +120,11 @@ class Parser(argparse.ArgumentParser):
         if self.lightning and own[:2] == ["--help", "all"]:
             return Namespace(run=_show, asked=[self.lightning, "--help"])
 
-        self._refuse_other_command(own)
+        if self.commands and own and not own[0].startswith("-"):  # no command is below this parser
+            meant = MEANT_COMMANDS.get(own[0].lower()) if self.prog == PROGRAM else None
+            near = f" (did you mean {meant}?)" if meant else did_you_mean(own[0], self.commands)
+            self.error(f"no command {own[0]!r}{near}; commands: {', '.join(self.commands)}")
+
         unknown = [word for word in settings if not self._is_setting(word)]
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -130,15 +134,6 @@ class Parser(argparse.ArgumentParser):
             self.error(f"give a command: {', '.join(self.commands)}")
         arguments.settings = settings
         return arguments
-
-    def _refuse_other_command(self, words: Sequence[str]) -> None:
-        """Refuse a first word that names no command; suggest the one that was meant."""
-        if not self.commands or not words or words[0].startswith("-"):
-            return
-        name = words[0]
-        meant = MEANT_COMMANDS.get(name.lower()) if self.prog == PROGRAM else None
-        near = f" (did you mean {meant}?)" if meant else did_you_mean(name, self.commands)
-        self.error(f"no command {name!r}{near}; commands: {', '.join(self.commands)}")
 
     def _near(self, word: str) -> str:
         """Suggest the flag that was meant; if none is near, say how settings are given."""
