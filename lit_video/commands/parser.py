@@ -94,7 +94,10 @@ class Parser(argparse.ArgumentParser):
         """Add commands and groups by name, with their arguments."""
         group = self.add_subparsers(metavar="COMMAND", title="commands")
         for name, module in modules.items():
-            text = _description(module)
+            text = inspect.cleandoc(module.__doc__ or "")
+            if hasattr(module, "FUNCTION"):  # what a command's function says of itself, with what ``run`` adds
+                _, _, more = inspect.cleandoc(module.run.__doc__ or "").partition("\n\n")
+                text = "\n\n".join(filter(None, [plain(signature(module.FUNCTION).text), more]))
             summary = text.partition("\n")[0].replace("%", "%%")
             parser = group.add_parser(name, prog=f"{self.prog} {name}", description=text, help=summary)
             self.commands[name] = parser
@@ -182,14 +185,6 @@ class Parser(argparse.ArgumentParser):
         if MEANT_FLAGS.get(name.removeprefix("--trainer."), name) != name:
             return False
         return f"{name}.".startswith(tuple(map("{}.".format, self.settings)))
-
-
-def _description(module: ModuleType) -> str:
-    """Return what a command's function says of itself, with what ``run`` adds; for a group, what its file says."""
-    if not hasattr(module, "FUNCTION"):
-        return inspect.cleandoc(module.__doc__ or "")
-    _, _, more = inspect.cleandoc(module.run.__doc__ or "").partition("\n\n")
-    return "\n\n".join(filter(None, [plain(signature(module.FUNCTION).text), more]))
 
 
 def _show(arguments: Namespace) -> int:

@@ -49,23 +49,19 @@ def frame_head(
     if tested is None or not tests_of_splits(data):
         return None
     count = len(data.training_sample())
-    if not count or not _is_short(trainer, tested, count):
+    if not count:
+        return None
+
+    seconds = count * tested.seconds / len(tested.video)
+    is_short = trainer.strategy.broadcast(takes_little(seconds, tested.seconds))  # processes measure different times
+    if not is_short:
+        videos = plural(count, "training video")
+        _logger.info(f"left out: a head on single frames, whose features of {videos} would take about {seconds:.0f} s")
         return None
 
     trainer.test(model, SplitTest(data, "train", "static"), ckpt_path=checkpoint, verbose=False)
     trained = features.of_split.get("train")
     return None if trained is None else _predicted(data, trained, tested)
-
-
-def _is_short(trainer: Trainer, tested: VideoFeatures, count: int) -> bool:
-    """Return whether the features of so many training videos take little time; say so if not."""
-    seconds = count * tested.seconds / len(tested.video)
-    is_short = takes_little(seconds, tested.seconds)
-    agreed: bool = trainer.strategy.broadcast(is_short)  # processes measure different times
-    if not agreed:
-        videos = plural(count, "training video")
-        _logger.info(f"left out: a head on single frames, whose features of {videos} would take about {seconds:.0f} s")
-    return agreed
 
 
 def _predicted(data: VideoDataModule, trained: VideoFeatures, tested: VideoFeatures) -> Predictions | None:

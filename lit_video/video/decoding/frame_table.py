@@ -234,39 +234,32 @@ def _decoded(path: Path, *, inside: bool) -> tuple[list[Seen], list[int]]:
 
 
 def _presentation_times(video: _OpenVideo, shown: Sequence[Seen], *, counted: bool) -> Sequence[int]:
-    """Return the frames' presentation times, ascending; empty if they are unknown, or do not tell frames apart."""
-    pts = compact({frame.pts for frame in shown if frame.pts is not None})
-    if len(pts) < len(shown) or not _are_presentation_times(video, shown, counted=counted):
-        return ()
-    return pts
+    """Return the times of packets or ``counted`` frames, ascending, if they are presentation times; else nothing.
 
-
-def _are_presentation_times(video: _OpenVideo, shown: Sequence[Seen], *, counted: bool) -> bool:
-    """Return whether the times of packets or ``counted`` frames, which are all different, are presentation times.
-
-    Streams without a container have no presentation times, and AVI has them only where it counts the frames. If the
-    decoder reorders frames, ascending times may be decoding times that are stored as presentation times (ASF, bad
-    copies). Then the first decoded frames decide.
+    They must tell frames apart. Streams without a container have no presentation times, and AVI has them only where it
+    counts the frames. If the decoder reorders frames, ascending times may be decoding times that are stored as
+    presentation times (ASF, bad copies). Then the first decoded frames decide.
     """
-    if not video.has_timestamps or video.stream.time_base is None:
-        return False
+    pts = compact({frame.pts for frame in shown if frame.pts is not None})
+    if len(pts) < len(shown) or not video.has_timestamps or video.stream.time_base is None:
+        return ()
     if video.container.format.name == "avi":
-        return not counted and _counts_frames(video)
+        return pts if not counted and _counts_frames(video) else ()
 
     times = [frame.pts or 0 for frame in shown]
     if counted:
-        return all(time < later for time, later in pairwise(times))
+        return pts if all(time < later for time, later in pairwise(times)) else ()
 
     only_keys = all(packet.is_keyframe for packet in shown)
     reorders = video.stream.codec_context.has_b_frames and not only_keys
     if not reorders or times != sorted(times):
-        return True
+        return pts
 
     decoded_times: list[int] = []
     with suppress(av.FFmpegError), open_video(video.path) as container:
         frames = container.decode(video_stream(container))
         decoded_times = [frame.pts or 0 for frame in islice(frames, FRAMES_CHECKED)]
-    return decoded_times == sorted(decoded_times)
+    return pts if decoded_times == sorted(decoded_times) else ()
 
 
 def _counts_frames(video: _OpenVideo) -> bool:
