@@ -119,7 +119,11 @@ def fit_for(command: str, make_request: Callable[[], Request], *, jobs: int, reu
 
             run_row(request.runs[0], stops)
             return Fitted(request)
-    _refuse_one_of_several_processes()
+
+    if not first_process():
+        raise UserError("several runs: a process of torchrun or srun trains only one; name it by --row and --seeds")
+    if "WANDB_SWEEP_ID" in os.environ:
+        raise UserError("several runs: a trial of a W&B sweep trains only one; name it by --row and --seeds")
     fitted = Fitted(request)
     try:
         run_here(command, request.runs, [HERE] if jobs == 1 else slots(jobs, None), reuse=reuse)
@@ -127,13 +131,6 @@ def fit_for(command: str, make_request: Callable[[], Request], *, jobs: int, reu
         error.fitted = fitted
         raise
     return fitted
-
-
-def _refuse_one_of_several_processes() -> None:
-    if not first_process():
-        raise UserError("several runs: a process of torchrun or srun trains only one; name it by --row and --seeds")
-    if "WANDB_SWEEP_ID" in os.environ:
-        raise UserError("several runs: a trial of a W&B sweep trains only one; name it by --row and --seeds")
 
 
 def row_settings(

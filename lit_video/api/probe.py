@@ -64,7 +64,17 @@ class Probed(Shown):
 
         Beside an attentive probe, columns ``mean_token_recognised``, ... are of a linear probe of the mean token.
         """
-        rows = [_row(skill) for skill in self.measured.skills]
+        rows: list[dict[str, Any]] = []
+        for skill in self.measured.skills:
+            names = {"skill": skill.name, "kind": skill.kind}
+            floors = {
+                "one_frame": 50.0,
+                "two_frames": skill.two_frames,
+                "pixels": skill.pixels.value,
+                "sum_bound": skill.sum_bound,
+            }
+            rows.append(names | _of_probe(skill) | floors)
+
         if self.measured.mean_token:
             for row, skill in zip(rows, self.measured.mean_token.skills, strict=True):
                 row |= {f"mean_token_{name}": value for name, value in _of_probe(skill).items()}
@@ -171,18 +181,6 @@ def _of_probe(skill: SkillSeen) -> dict[str, float | None]:
     return numbers | {"p": skill.chance}
 
 
-def _row(skill: SkillSeen) -> dict[str, Any]:
-    return {
-        "skill": skill.name,
-        "kind": skill.kind,
-        **_of_probe(skill),
-        "one_frame": 50.0,
-        "two_frames": skill.two_frames,
-        "pixels": skill.pixels.value,
-        "sum_bound": skill.sum_bound,
-    }
-
-
 def probe(
     model: str | Path | TrainedModel | nn.Module | Callable[[Tensor], Tensor],
     *,
@@ -247,7 +245,8 @@ def probe(
     measured = probe_skills(frozen, seed=options.seed, minutes=minutes, pairs=pairs)
     probed = Probed(frozen.name, frozen.clip, frozen.what, measured, frozen.remarks)
 
-    folder = Path("probe") / _folder_name(frozen.name) if output is None else user_path(output)
+    name = re.sub(r"[^\w.-]+", "_", frozen.name).strip("._")[-60:] or "model"
+    folder = Path("probe") / name if output is None else user_path(output)
     return replace(probed, picture=probed.write(folder))
 
 
@@ -280,7 +279,3 @@ def _refuse_no_model(model: object) -> None:
         find_start(text)
     except OptionError as error:
         raise UserError(error.args[1]) from error
-
-
-def _folder_name(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "_", name).strip("._")[-60:] or "model"

@@ -10,7 +10,7 @@ from typing import Any
 
 from lit_video.api.arguments import File, Files, Rows, listed, request_for
 from lit_video.errors import UserError
-from lit_video.experiment.request import Request, Run
+from lit_video.experiment.request import Run
 from lit_video.launching.queue import counts, free, observed_runs, progress_table, run_here, slots, unfinished
 from lit_video.launching.slurm import Resources, scripts, submit
 from lit_video.launching.states import Observed
@@ -131,17 +131,14 @@ def _with_resources(settings: Settings, slurm: Resources | None) -> list[UserSet
 
 
 def _runs(tables: Sequence[Path], overlays: Sequence[Path], **asked: Any) -> list[Run]:
-    """Return the runs of all tables; without a table, those of the overlays."""
+    """Return the runs of all tables; without a table, those of the overlays. Refuse two tables of one name."""
     files = [[table, *overlays] for table in dict.fromkeys(tables)] or [list(overlays)]
     requests = [request_for(configs, **asked) for configs in files]
-    _refuse_twins(requests)
-    return [run for request in requests for run in request.runs]
 
-
-def _refuse_twins(requests: Sequence[Request]) -> None:
     by_name: dict[str, Path] = {}
     for request in requests:
         path = request.configs[0]
         other = by_name.setdefault(request.table.name, path)
         if other != path:
             raise UserError(f"{path}: has the name of {other}, so their runs would share folders; rename one")
+    return [run for request in requests for run in request.runs]

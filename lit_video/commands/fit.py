@@ -23,7 +23,12 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     """Print the table at the end."""
     if arguments.print_config:
-        return _print_settings(arguments)
+        import yaml  # here, because no other part of this command needs it
+
+        for name, settings in lit_video.row_settings(**call_arguments(arguments, "row_settings")).items():
+            print(f"--- # {name}")
+            print(yaml.safe_dump(settings, sort_keys=False), end="")
+        return DONE
 
     end_with_starter()
     try:
@@ -34,14 +39,4 @@ def run(arguments: Namespace) -> int:
         raise
     if not (fitted.request.single or arguments.quiet):
         print(fitted)
-    return DONE
-
-
-def _print_settings(arguments: Namespace) -> int:
-    """Print the settings of every row and seed, each as a YAML document."""
-    import yaml  # here, because no other part of this command needs it
-
-    for name, settings in lit_video.row_settings(**call_arguments(arguments, "row_settings")).items():
-        print(f"--- # {name}")
-        print(yaml.safe_dump(settings, sort_keys=False), end="")
     return DONE

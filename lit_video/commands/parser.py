@@ -94,7 +94,10 @@ class Parser(argparse.ArgumentParser):
         """Add commands and groups by name, with their arguments."""
         group = self.add_subparsers(metavar="COMMAND", title="commands")
         for name, module in modules.items():
-            text = _description(module)
+            text = inspect.cleandoc(module.__doc__ or "")
+            if hasattr(module, "FUNCTION"):  # what a command's function says of itself, with what ``run`` adds
+                _, _, more = inspect.cleandoc(module.run.__doc__ or "").partition("\n\n")
+                text = "\n\n".join(filter(None, [plain(signature(module.FUNCTION).text), more]))
             summary = text.partition("\n")[0].replace("%", "%%")
             parser = group.add_parser(name, prog=f"{self.prog} {name}", description=text, help=summary)
             self.commands[name] = parser
@@ -120,7 +123,11 @@ class Parser(argparse.ArgumentParser):
         if self.lightning and own[:2] == ["--help", "all"]:
             return Namespace(run=_show, asked=[self.lightning, "--help"])
 
-        self._refuse_other_command(own)
+        if self.commands and own and not own[0].startswith("-"):  # no command is below this parser
+            meant = MEANT_COMMANDS.get(own[0].lower()) if self.prog == PROGRAM else None
+            near = f" (did you mean {meant}?)" if meant else did_you_mean(own[0], self.commands)
+            self.error(f"no command {own[0]!r}{near}; commands: {', '.join(self.commands)}")
+
         unknown = [word for word in settings if not self._is_setting(word)]
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -130,15 +137,6 @@ class Parser(argparse.ArgumentParser):
             self.error(f"give a command: {', '.join(self.commands)}")
         arguments.settings = settings
         return arguments
-
-    def _refuse_other_command(self, words: Sequence[str]) -> None:
-        """Refuse a first word that names no command; suggest the one that was meant."""
-        if not self.commands or not words or words[0].startswith("-"):
-            return
-        name = words[0]
-        meant = MEANT_COMMANDS.get(name.lower()) if self.prog == PROGRAM else None
-        near = f" (did you mean {meant}?)" if meant else did_you_mean(name, self.commands)
-        self.error(f"no command {name!r}{near}; commands: {', '.join(self.commands)}")
 
     def _near(self, word: str) -> str:
         """Suggest the flag that was meant; if none is near, say how settings are given."""
@@ -187,14 +185,6 @@ class Parser(argparse.ArgumentParser):
         if MEANT_FLAGS.get(name.removeprefix("--trainer."), name) != name:
             return False
         return f"{name}.".startswith(tuple(map("{}.".format, self.settings)))
-
-
-def _description(module: ModuleType) -> str:
-    """Return what a command's function says of itself, with what ``run`` adds; for a group, what its file says."""
-    if not hasattr(module, "FUNCTION"):
-        return inspect.cleandoc(module.__doc__ or "")
-    _, _, more = inspect.cleandoc(module.run.__doc__ or "").partition("\n\n")
-    return "\n\n".join(filter(None, [plain(signature(module.FUNCTION).text), more]))
 
 
 def _show(arguments: Namespace) -> int:

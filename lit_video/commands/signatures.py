@@ -42,7 +42,9 @@ def signature(name: str) -> ReadSignature:
     }
 
     text = ast.get_docstring(node) or ""
-    words = _explained(text)
+    block = re.search(r"^(?:Args|Attributes):\n((?: {4}.*(?:\n|$))+)", text, re.M)
+    explained = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", block[1] if block else "", re.M)
+    text_of = {argument: " ".join(words.split()) for argument, words in explained}
     arguments = {}
     for argument, annotation, default, by_name in _fields(node) if isinstance(node, ast.ClassDef) else _taken(node):
         quoted = isinstance(annotation, ast.Constant)
@@ -53,7 +55,7 @@ def signature(name: str) -> ReadSignature:
             may_be_none=kind != whole,
             default=NO_DEFAULT if default is None else ast.literal_eval(default),
             by_name=by_name,
-            text=words.get(argument, ""),
+            text=text_of.get(argument, ""),
         )
     return ReadSignature(SECTIONS_OF_DOCSTRINGS.split(text)[0], arguments)
 
@@ -84,13 +86,6 @@ def _fields(node: ast.ClassDef) -> Iterator[Taken]:
     for part in node.body:
         if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
             yield part.target.id, part.annotation, part.value, True
-
-
-def _explained(text: str) -> dict[str, str]:
-    """Return what a docstring says of each argument, in a line each."""
-    block = re.search(r"^(?:Args|Attributes):\n((?: {4}.*(?:\n|$))+)", text, re.M)
-    parts = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", block[1] if block else "", re.M)
-    return {name: " ".join(words.split()) for name, words in parts}
 
 
 def plain(text: str) -> str:

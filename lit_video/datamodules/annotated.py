@@ -70,28 +70,27 @@ class AnnotatedVideos(VideoDataModule):
         return self._records[split]
 
     def check(self) -> None:
-        """Check that no annotations or videos are missing; ``missing`` decides whether to refuse or to count them."""
+        """Check that no annotations or videos are missing; ``missing`` decides whether to refuse or to count them.
+
+        More annotations than the release has are always refused.
+        """
         for split in self.splits:
             self.records(split)
             absent = self._absent(self._listed[split]) if self.missing == "fail" else []
             if absent:
                 counts = _counts(absent, self._listed[split], split)
                 raise UserError(f"data.root: {counts}; add them, or set data.missing: skip")
+
         for split in self.splits:
-            self._check_count(split)
-
-    def _check_count(self, split: Split) -> None:
-        """Refuse another number of annotations than the release has, or print it with ``missing: skip``."""
-        count = len(self._listed[split])
-        least, most = self.released.get(split, (count, count))
-        if least <= count <= most:
-            return
-
-        release = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        fault = f"the {split} annotations in {self.root} list {count:,} videos, the release has {release}"
-        if count > most or self.missing == "fail":
-            raise UserError(f"data.root: {fault}; use the released files; data.missing: skip accepts fewer")
-        print_once(f"{type(self).__name__}: {fault}; {len(self.records(split)):,} are used")
+            count = len(self._listed[split])
+            least, most = self.released.get(split, (count, count))
+            if least <= count <= most:
+                continue
+            release = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+            fault = f"the {split} annotations in {self.root} list {count:,} videos, the release has {release}"
+            if count > most or self.missing == "fail":
+                raise UserError(f"data.root: {fault}; use the released files; data.missing: skip accepts fewer")
+            print_once(f"{type(self).__name__}: {fault}; {len(self.records(split)):,} are used")
 
     def _used(self, split: Split) -> Records:
         """Return the videos that a split's annotations list; ``missing: skip`` leaves out those not on disk."""

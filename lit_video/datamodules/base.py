@@ -386,17 +386,13 @@ class VideoDataModule(SeededClips):
             return batch
 
         if any(batch["broken"]) or any(batch.get("gap", ())):
-            self._count_faults(batch, self.trainer)
+            split = SPLIT_OF_STAGE.get(self.trainer.state.stage, "val")
+            videos = batch["video"].tolist()
+            self.found_broken.add(split, videos, batch["broken"])
+            self.found_broken.add_gaps(split, videos, batch.get("gap", [""] * len(videos)))
         if self.trainer.training:
             batch["draws"] = self._draws(batch)
         return batch
-
-    def _count_faults(self, batch: RawBatch, trainer: Trainer) -> None:
-        """Count a batch's broken videos and videos with gaps, for the split that the trainer runs."""
-        split = SPLIT_OF_STAGE.get(trainer.state.stage, "val")
-        videos = batch["video"].tolist()
-        self.found_broken.add(split, videos, batch["broken"])
-        self.found_broken.add_gaps(split, videos, batch.get("gap", [""] * len(videos)))
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
         """Augment a training batch, or normalise an evaluation batch, on the device; leave other batches unchanged."""
@@ -497,9 +493,16 @@ class VideoDataModule(SeededClips):
         return load_tables(user_path(self.manifest), self.data_root())
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
-        """Load clips, or their cached features, which exist only for clips with the frames in their own order."""
+        """Load clips, or their cached features, which exist only for clips with the frames in their own order.
+
+        A training computes the features of its model; another model, also the next in a test, uses none.
+        """
         if self.features and self.trainer:
-            self._take_features(self.trainer)
+            model: Any = self.trainer.lightning_module
+            if self.trainer.state.fn == "fit" and hasattr(model, "cache_features"):
+                model.cache_features(self)
+            elif self._features and getattr(model, "backbone_digest", 0) != self._backbone:
+                self._features = None
         if self._features and dataset.order == "forward":
             dataset = self._features.of(dataset)
 
@@ -510,14 +513,6 @@ class VideoDataModule(SeededClips):
             num_workers=self.num_workers,
             tables=self._tables(),
         )
-
-    def _take_features(self, trainer: Trainer) -> None:
-        """Let a training compute the features of its model; of another one, also the next in a test, use none."""
-        model: Any = trainer.lightning_module
-        if trainer.state.fn == "fit" and hasattr(model, "cache_features"):
-            model.cache_features(self)
-        elif self._features and getattr(model, "backbone_digest", 0) != self._backbone:
-            self._features = None
 
     def data_root(self) -> Path:
         """Return the base of relative paths: the root, or the common parent folder of all videos."""

@@ -26,9 +26,8 @@ from lit_video.utils.parallel import in_parallel
 from lit_video.utils.shown import Part, Shown
 from lit_video.utils.text import printable
 from lit_video.video.decoding import DecodeError, forget_tables, frame_table
-from lit_video.video.decoding.colours import refuse_colours
 from lit_video.video.decoding.frame_table import check_sound
-from lit_video.video.decoding.pixels import orientation
+from lit_video.video.decoding.pixels import orientation, refuse_colours
 from lit_video.video.decoding.pyav import frames_in_order
 from lit_video.video.decoding.table import FrameTable
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from array import array
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -54,23 +53,15 @@ def stamp(path: Path, name: str) -> VideoInfo:
         size = status.st_size
         newest = status.st_mtime_ns
         if S_ISDIR(status.st_mode):
-            size = 0
-            for image in _files_of(path):
-                size += image.st_size
-                newest = max(newest, image.st_mtime_ns)
+            images = [entry.stat() for entry in os.scandir(path) if entry.is_file()]
+            size = sum(image.st_size for image in images)
+            newest = max([newest, *(image.st_mtime_ns for image in images)])
     except FileNotFoundError:
         return VideoInfo(name, status="missing", reason="no such file")
     except OSError as error:
         return VideoInfo(name, status="broken", reason=error.strerror or str(error))
 
     return VideoInfo(name, size=size, mtime=newest)
-
-
-def _files_of(folder: Path) -> Iterator[os.stat_result]:
-    """Yield the status of every file of a folder."""
-    for entry in os.scandir(folder):
-        if entry.is_file():
-            yield entry.stat()
 
 
 def probe_video(path: Path, name: str, *, every_frame: bool, fps: float | None = None) -> VideoInfo:

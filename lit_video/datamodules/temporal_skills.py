@@ -177,10 +177,9 @@ class TemporalSkills(VideoDataModule):
             folder += f"-drawing{drawing}"
         self.root = data_folder(root) / folder
 
-        self._check_pictures(skills, list(self.pairs.values()))
-        self._check_clips()
+        self._check_settings(skills, list(self.pairs.values()))
 
-    def _check_pictures(self, skills: Sequence[str], pairs: Sequence[int]) -> None:
+    def _check_settings(self, skills: Sequence[str], pairs: Sequence[int]) -> None:
         within("videos' pixels", 2 * len(skills) * sum(pairs) * self.length * self.side**2, MOST_DRAWN)
         if self.side < 16 or self.side % 2:
             raise ValueError(f"side is {self.side}, expected an even number from 16: H.264 halves the colours' size")
@@ -196,7 +195,6 @@ class TemporalSkills(VideoDataModule):
         if self.length < least:
             raise ValueError(f"length is {self.length}, too short for {longest.name}, which takes {least} frames")
 
-    def _check_clips(self) -> None:
         if self.augmentation.flip:
             raise ValueError("augmentation has a flip, which must be 0: it turns one class into another")
         if type(self.sampling) not in (Dense, Segments):
@@ -345,7 +343,11 @@ class TemporalSkills(VideoDataModule):
         super().prepare_data()
         self.check()
         pairs = self.drawn_pairs()
-        self._refuse_others(pairs)
+        drawn = {path for pair in pairs for path in pair.paths}
+        others = sorted(path for path in files_below(self.root) if is_video(path) and path not in drawn)
+        if others:  # they would be used too
+            count = plural(len(others), "video")
+            raise UserError(f"data.root: {others[0]}: {count} not drawn here lie in {self.root}; move them away")
         if not self._to_draw(pairs):
             return
         with FileLock(self.root / "lock"), self._writing():
@@ -436,14 +438,6 @@ class TemporalSkills(VideoDataModule):
     def _name(self, path: Path) -> str:
         """Return a file's path in the folder, with slashes on every system."""
         return path.relative_to(self.root).as_posix()
-
-    def _refuse_others(self, pairs: Sequence[DrawnPair]) -> None:
-        """Refuse a folder with videos of other origin, because they would be used too."""
-        drawn = {path for pair in pairs for path in pair.paths}
-        others = sorted(path for path in files_below(self.root) if is_video(path) and path not in drawn)
-        if others:
-            count = plural(len(others), "video")
-            raise UserError(f"data.root: {others[0]}: {count} not drawn here lie in {self.root}; move them away")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -5,7 +5,6 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from lit_video.datamodules.drawing import Film
 from lit_video.datamodules.films import Skill
 
 FAR = 3  # steps up to which two states of a moving shape show its direction, at every speed
@@ -39,14 +38,12 @@ def is_told(skill: Skill, steps: int, clips: Iterable[Collection[StepPair]]) -> 
     from networkx import find_cliques, from_edgelist  # here, because importing it takes 0.2 s
 
     fields = [tuple(sorted(field)) for pairs in compared for field in find_cliques(from_edgelist(pairs))]
-    words = {_as_word(turn(np.random.default_rng(0), steps)) for turn in skill.turns(steps)}
+    words: set[Word] = set()
+    for turn in skill.turns(steps):
+        film = turn(np.random.default_rng(0), steps)
+        numbers: dict[str, int] = {}  # equal states have equal numbers
+        words.add(tuple(numbers.setdefault(repr(figures), len(numbers)) for figures in film))
     return _are_apart(words, fields)
-
-
-def _as_word(turn: Film) -> Word:
-    """Return a number for each step's state; equal states have equal numbers."""
-    numbers: dict[str, int] = {}
-    return tuple(numbers.setdefault(repr(figures), len(numbers)) for figures in turn)
 
 
 def _are_apart(words: Iterable[Word], fields: Sequence[Field]) -> bool:

@@ -220,7 +220,10 @@ class VideoCSV(AnnotatedVideos):
         refuse_repeats(rows, self.columns[0], lambda row: segments[row.where])
 
         files = [segments[row.where].file for row in rows]
-        labels = [self._class(row) for row in rows]
+        labels: list[int | tuple[int, ...]] = []
+        for row in rows:
+            numbers = [row.member(self.columns[1], self.numbers, label) for label in self._labels(row)]
+            labels.append(multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0])
         self._read.clear()  # rows take much more memory than records
         return Records(files, labels, times)
 
@@ -268,7 +271,7 @@ class VideoCSV(AnnotatedVideos):
         return Segment(file, start, end)
 
     def check(self) -> None:
-        """Also check that no training video is used for validation or test."""
+        """Also check that no training video is used for validation or test; parts of one are counted if asked for."""
         super().check()
         _ = self.class_groups  # refuses unknown classes
         for split in self.splits[1:]:
@@ -276,27 +279,16 @@ class VideoCSV(AnnotatedVideos):
             if shared:
                 fault = f"{shared[0]} or a part of it is a training video too ({len(shared)} such videos)"
                 raise UserError(f"data.{split}: {fault}; make the splits disjoint")
-            self._refuse_parts_of_learned_videos(split)
 
-    def _refuse_parts_of_learned_videos(self, split: Split) -> None:
-        """Refuse a split with segments of videos of which other segments train, or count them if they are asked for."""
-        trained = {*self.records("train").paths}
-        parts = [path for path in self.records(split).paths if path in trained]
-        if not parts:
-            return
-        count = f"data.{split}: {plural(len(parts), 'segment')} of {split} are parts of videos of which others train"
-        count += f" ({parts[0]}): the accuracy is one of known recordings"
-        if not self.divides_videos:
-            raise UserError(f"{count}; keep each video in one split, or set data.divides_videos: true")
-        print_once(count)
-
-    def _class(self, row: AnnotationRow) -> int | tuple[int, ...]:
-        """Return a row's class number, or a multi-hot label if rows may have several labels."""
-        _, label_column = self.columns
-        numbers = [row.member(label_column, self.numbers, label) for label in self._labels(row)]
-        if self.several_labels:
-            return multi_hot(numbers, len(self.class_names))
-        return numbers[0]
+            trained = {*self.records("train").paths}
+            parts = [path for path in self.records(split).paths if path in trained]
+            if not parts:
+                continue
+            parts_in_words = f"{plural(len(parts), 'segment')} of {split} are parts of videos of which others train"
+            fault = f"data.{split}: {parts_in_words} ({parts[0]}): the accuracy is one of known recordings"
+            if not self.divides_videos:
+                raise UserError(f"{fault}; keep each video in one split, or set data.divides_videos: true")
+            print_once(fault)
 
     def _labels(self, row: AnnotationRow) -> list[str]:
         """Return the labels of a row."""

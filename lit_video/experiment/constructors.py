@@ -1,7 +1,7 @@
 """Facts about the arguments of classes, for the merging of settings in :mod:`lit_video.settings.nested`."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, get_args, get_origin, get_type_hints
@@ -49,7 +49,10 @@ def types_of_constructor(kind: type) -> tuple[dict[str, Any], bool]:
     While a constructor takes further arguments by name, it passes them on to the class that its own extends.
     """
     types: dict[str, Any] = {}
-    for constructor in _constructors(kind):
+    for base in kind.__mro__:
+        constructor = vars(base).get("__init__")
+        if constructor is None:
+            continue
         hints = get_type_hints(constructor, include_extras=True)
         parameters = inspect.signature(constructor).parameters.values()
         for parameter in parameters:
@@ -80,12 +83,6 @@ def find_class(name: str) -> type | None:
         if isinstance(kind, type):
             return kind
     return None
-
-
-def _constructors(kind: type) -> Iterator[Any]:
-    for base in kind.__mro__:
-        if "__init__" in vars(base):
-            yield vars(base)["__init__"]
 
 
 def _has_mapping(kind: Any) -> bool:

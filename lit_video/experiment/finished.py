@@ -31,7 +31,11 @@ class FinishedRuns:
         before = read_history(run.folder) if self._videos else None
         if before is None or not before.finished:
             return False
-        settings = self._settings(run)
+
+        key = json.dumps(run.settings | {SEED_KEY: None}, sort_keys=True, default=str)
+        if key not in self._resolved:
+            self._resolved[key] = self.specs.of(run).parsed
+        settings = self._resolved[key] | {SEED_KEY: run.seed}
         videos = self._videos.get(_key(settings["data"]))
         if videos is None:
             return False
@@ -43,13 +47,6 @@ class FinishedRuns:
         return has_files and all(
             difference.kind in ("code", "folder") for difference in differences(before.identity, now)
         )
-
-    def _settings(self, run: Run) -> Nested:
-        """Return the resolved settings of a run, those of several seeds resolved once."""
-        key = json.dumps(run.settings | {SEED_KEY: None}, sort_keys=True, default=str)
-        if key not in self._resolved:
-            self._resolved[key] = self.specs.of(run).parsed
-        return self._resolved[key] | {SEED_KEY: run.seed}
 
     def learn(self, history: History) -> None:
         """Remember the videos of a finished run that was compared in full."""

@@ -28,7 +28,7 @@ def refuse_ignored(files: Sequence[Path], layers: Iterable[SettingsLayer], *, se
         layers: settings over the files', in their order, such as the row's and the user's.
         seed: seed of the run; ``None`` if the settings choose it.
     """
-    recipe: Any = None
+    recipe: str | None = None  # name of the augmentation's recipe after a setting
     base = [of_file(path) for path in files]
     for number, (origin, settings) in enumerate([*base, *layers]):
         for key, value in settings:
@@ -36,10 +36,14 @@ def refuse_ignored(files: Sequence[Path], layers: Iterable[SettingsLayer], *, se
             _refuse_seed(key, origin)
             if key == "seed_everything" and seed is not None and value not in (None, seed):
                 _refuse_seed("data.seed", origin, key)
-            if key.startswith("data.augmentation.") and recipe and number >= len(base):
-                taken = f"augmentation is the recipe {recipe}, which is taken whole"
-                raise UserError(f"{origin}: {key}: {taken}; write all its settings, see lit_video/video/recipes.py")
-            recipe = _recipe(key, value, recipe)
+
+            if key == "data.augmentation":
+                recipe = value if isinstance(value, str) else None
+            elif key.startswith("data.augmentation."):
+                if recipe and number >= len(base):
+                    taken = f"augmentation is the recipe {recipe}, which is taken whole"
+                    raise UserError(f"{origin}: {key}: {taken}; write all its settings, see lit_video/video/recipes.py")
+                recipe = None  # it is written out
 
 
 def _refuse_linked(key: str, origin: str) -> None:
@@ -59,10 +63,3 @@ def _refuse_seed(key: str, origin: str, name: str = "data.seed") -> None:
     """Refuse a seed that is not the run's."""
     if key == "data.seed":
         raise UserError(f"{origin}: {name}: is the seed of the run; leave it out, and choose seeds by --seeds")
-
-
-def _recipe(key: str, value: Any, before: Any) -> Any:
-    """Return the name of the augmentation's recipe after a setting; ``None`` if it is written out."""
-    if key == "data.augmentation":
-        return value if isinstance(value, str) else None
-    return None if key.startswith("data.augmentation.") else before

@@ -45,7 +45,9 @@ def _replaced(name: str, value: Any, before: Mapping[str, Any], *, after: Mappin
         if name != MERGED_KEY:
             keys |= {key for key in before.keys() | after.keys() if _is_inside(key, name)}
     for key in sorted(keys):
-        if key not in before or key not in after or not _same(before[key], after[key]):
+        is_there = key in before and key in after
+        # each may omit a class's module
+        if not is_there or not (holds(before[key], after[key]) or holds(after[key], before[key])):
             yield key
 
 
@@ -69,8 +71,3 @@ def _overlap(key: str, other: str) -> bool:
 def _is_inside(key: str, name: str) -> bool:
     """Return whether a setting with this name sets a key: the name is the key, or that of a setting around it."""
     return key == name or (name not in SECTIONS and key.startswith(f"{name}."))
-
-
-def _same(first: Any, second: Any) -> bool:
-    """Return whether two values are equal; each may omit a class's module."""
-    return holds(first, second) or holds(second, first)

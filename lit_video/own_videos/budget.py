@@ -269,12 +269,8 @@ def length(effort: Effort, minutes: float, *, most: int) -> list[Choice]:
         Choice("trainer.gradient_clip_val", GRADIENT_CLIP, "as in the tables"),
     ]
     if effort.validated:
-        chosen.append(_checkpoint())
+        # training does not stop early, as the rate falls until its end
+        best = {"monitor": "val/clip_top1", "mode": "max"}
+        callbacks = [{"class_path": "ModelCheckpoint", "init_args": best}]
+        chosen.append(Choice("trainer.callbacks", callbacks, "the checkpoint of the best validation is tested"))
     return chosen
-
-
-def _checkpoint() -> Choice:
-    """Choose the best checkpoint by validation; training does not stop early, as the rate falls until its end."""
-    best = {"monitor": "val/clip_top1", "mode": "max"}
-    callbacks = [{"class_path": "ModelCheckpoint", "init_args": best}]
-    return Choice("trainer.callbacks", callbacks, "the checkpoint of the best validation is tested")

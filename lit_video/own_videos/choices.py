@@ -120,10 +120,12 @@ def choose(
     few = training < FEW_TO_TRAIN and not machine.gpu
     own_pixels = None if start.weights or few else pixels
     num_frames, side = size
+    # GB of a clip's decoded frames at most, before they are resized
+    clip = float(3e-9 * num_frames * (measured(videos, "width") * measured(videos, "height")).max())
     chosen = [
         *_clips(videos, start, num_frames=num_frames, side=side),
         *_pictures(videos, own_pixels, mirroring),
-        *_loading(decoded, training, machine, start=start, clip=_clip_gb(videos, num_frames)),
+        *_loading(decoded, training, machine, start=start, clip=clip),
     ]
     if start.weights:
         chosen += _tuning(start)
@@ -159,8 +161,21 @@ def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, *, start
 
 
 def _clips(videos: Sequence[VideoInfo], start: Start, *, num_frames: int, side: int) -> list[Choice]:
-    """Choose how clips are cut, and their size."""
-    chosen = _cuts(np.sort(measured(videos, "seconds")))
+    """Choose how clips are cut, a whole video or a part if most are long, and their size."""
+    seconds = np.sort(measured(videos, "seconds"))
+    lengths = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {np.median(seconds):.1f} s"
+    ninth_tenth = seconds[int(0.9 * (len(seconds) - 1))]
+    if ninth_tenth <= LONGEST_WHOLE:
+        chosen = [
+            Choice("data.sampling", {"class_path": "Segments"}, f"each shows a whole video; {lengths}"),
+            Choice("data.test_clips", 1, "one clip shows all of a video"),
+        ]
+    else:
+        sampling = {"class_path": "Dense", "init_args": {"seconds": 4.0}}
+        chosen = [
+            Choice("data.sampling", sampling, f"each shows 4 s; {lengths}"),
+            Choice("data.test_clips", 4, "the test averages four clips, which show more of a video"),
+        ]
     chosen += _of_the_weights("data", start.clips)
     if start.weights and not start.sides:
         return chosen
@@ -170,24 +185,6 @@ def _clips(videos: Sequence[VideoInfo], start: Start, *, num_frames: int, side: 
     chosen.append(Choice("data.num_frames", num_frames, f"a typical video has {frames_of_video}"))
     chosen.append(Choice("data.image_size", side, why_side))
     return chosen
-
-
-def _cuts(seconds: NDArray[Any]) -> list[Choice]:
-    """Choose how clips are cut, by the videos' durations in ascending order: a whole video, or a part if it is long."""
-    lengths = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {np.median(seconds):.1f} s"
-    ninth_tenth = seconds[int(0.9 * (len(seconds) - 1))]
-    if ninth_tenth <= LONGEST_WHOLE:
-        sampling: dict[str, Any] = {"class_path": "Segments"}
-        return [
-            Choice("data.sampling", sampling, f"each shows a whole video; {lengths}"),
-            Choice("data.test_clips", 1, "one clip shows all of a video"),
-        ]
-
-    sampling = {"class_path": "Dense", "init_args": {"seconds": 4.0}}
-    return [
-        Choice("data.sampling", sampling, f"each shows 4 s; {lengths}"),
-        Choice("data.test_clips", 4, "the test averages four clips, which show more of a video"),
-    ]
 
 
 def _of_the_weights(group: str, settings: Mapping[str, Any]) -> list[Choice]:
@@ -219,11 +216,6 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, m
     }
     chosen.append(Choice("data.augmentation", augmentation, mirroring.reason))
     return chosen
-
-
-def _clip_gb(videos: Sequence[VideoInfo], num_frames: int) -> float:
-    """Return the GB that the decoded frames of a clip take at most, before they are resized."""
-    return float(3e-9 * num_frames * (measured(videos, "width") * measured(videos, "height")).max())
 
 
 def _workers(machine: Machine, clip: float) -> Choice:

@@ -108,10 +108,17 @@ def refuse_other_plan(file: Path, place: Path, asked: Asked) -> str:
         raise UserError(f"{folder}: {file} is planned already, for the videos in {source}; {elsewhere(file)}")
 
     data = content.get("data", {}).get("init_args", {})
+    planned = table.get("plan", {})
     news = ""
     if {"root", "train"} <= data.keys():
-        news = _refuse_other_videos(file, data, find_own_videos(place, planned_columns(table.get("plan", {}))))
-    _refuse_other_wishes(file, table.get("plan", {}), asked)
+        news = _refuse_other_videos(file, data, find_own_videos(place, planned_columns(planned)))
+
+    for name, value in asked.values.items():
+        was = planned.get(name)
+        if value != was:
+            other = "another" if was is None else " ".join(_flag(name, was))
+            what = f"{' '.join(_flag(name, value))}: {file} is planned already, with {other}"
+            raise UserError(f"{what}; {elsewhere(file)}")
     return news
 
 
@@ -122,6 +129,8 @@ def planned_columns(planned: Mapping[str, Any]) -> ColumnsAsked:
 
 def _refuse_other_videos(file: Path, data: Mapping[str, Any], present: OwnVideos) -> str:
     """Refuse if a planned video is gone or has another label; return a line about videos that were added later."""
+    from lit_video.datamodules.manifest import MANIFEST, Manifest  # here, because importing torch takes seconds
+
     root = present.root.resolve()
     labels = {(str(root / video.path), video.start, video.end): video.label for video in present.videos}
     for row in read_annotations("--output", Path(data["train"]), ("path", "label"), files="path"):
@@ -132,27 +141,12 @@ def _refuse_other_videos(file: Path, data: Mapping[str, Any], present: OwnVideos
             what = f"{path}: was {was} when {file} was planned, is {now} now"
             raise UserError(f"{what}; {elsewhere(file)}")
 
-    planned = _looked_at(file)
-    new = [path for path, _, _ in labels if os.path.relpath(path, root) not in planned]
+    manifest = file.with_name(MANIFEST)
+    looked_at = Manifest(manifest).facts().keys() if manifest.exists() else ()  # also the videos that were left out
+    new = [path for path, _, _ in labels if os.path.relpath(path, root) not in looked_at]
     if not new:
         return ""
     return f"not in this plan: {plural(len(new), 'new video')}, such as {new[0]}; {elsewhere(file)}"
-
-
-def _looked_at(file: Path) -> set[str]:
-    """Return all videos that were there when the plan was made, also those that it left out."""
-    from lit_video.datamodules.manifest import MANIFEST, Manifest  # here, because importing torch takes seconds
-
-    manifest = file.with_name(MANIFEST)
-    return {*Manifest(manifest).facts()} if manifest.exists() else set()
-
-
-def _refuse_other_wishes(file: Path, planned: Mapping[str, Any], asked: Asked) -> None:
-    for name, value in asked.values.items():
-        if value != planned.get(name):
-            other = "another" if planned.get(name) is None else " ".join(_flag(name, planned[name]))
-            what = f"{' '.join(_flag(name, value))}: {file} is planned already, with {other}"
-            raise UserError(f"{what}; {elsewhere(file)}")
 
 
 def write_experiment(plan: "Plan", file: Path, asked: Asked, *, command: Sequence[str]) -> Path:
@@ -167,32 +161,28 @@ def write_experiment(plan: "Plan", file: Path, asked: Asked, *, command: Sequenc
     Returns:
         The path of the table of videos.
     """
-    videos = file.with_name(file.stem + VIDEOS_ENDING)
-    columns = write_videos(videos, plan.videos, plan.draw_names)
-    comment = indent("\n".join(_reasons(plan, file, command)) + "\n", "# ", lambda line: True).replace("# \n", "#\n")
-    readable = comment.encode("utf-8", "backslashreplace").decode()  # a file name need not be UTF-8
-    content = _content(plan, videos, columns)
-    content["table"]["plan"] = asked.values
-    write_atomically(file, readable + yaml.safe_dump(content, sort_keys=False, width=120))
-    return videos
-
-
-def _reasons(plan: "Plan", file: Path, command: Sequence[str]) -> list[str]:
     from lit_video.own_videos.choices import as_lines  # here, because importing torch takes seconds
 
-    choices = indent("\n".join(as_lines(plan.chosen)), "  ")
+    videos = file.with_name(file.stem + VIDEOS_ENDING)
+    columns = write_videos(videos, plan.videos, plan.draw_names)
     again = shlex.join(["--config", str(file), "--runs", str(file.parent / "runs")])
-    return [
+    reasons = [
         f"Made by lit_video {shlex.join(command)}",
         f"Run by  lit_video fit {again}",
         "",
         *plan.notes,
         "",
         "Choices, and why:",
-        choices,
+        indent("\n".join(as_lines(plan.chosen)), "  "),
         "",
         LOGGED_NOWHERE,
     ]
+    comment = indent("\n".join(reasons) + "\n", "# ", lambda line: True).replace("# \n", "#\n")
+    readable = comment.encode("utf-8", "backslashreplace").decode()  # a file name need not be UTF-8
+    content = _content(plan, videos, columns)
+    content["table"]["plan"] = asked.values
+    write_atomically(file, readable + yaml.safe_dump(content, sort_keys=False, width=120))
+    return videos
 
 
 def _content(plan: "Plan", videos: Path, columns: Collection[str]) -> dict[str, Any]:

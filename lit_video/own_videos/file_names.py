@@ -47,8 +47,11 @@ def recording_parts(stems: Sequence[str], labels: Sequence[str]) -> RecordingPar
     if persons:
         return RecordingParts(persons, by_word=True)
 
-    parts = _without_functions_of_labels(_without_end(parts), labels)
-    rests = _without_constants([_without_counter(words) for words in parts])
+    if all(parts) and len({words[-1] for words in parts}) == 1 and not parts[0][-1][-1].isdecimal():
+        parts = [words[:-1] for words in parts]  # the word that ends all names, such as rgb
+    parts = _without_functions_of_labels(parts, labels)
+    without_counter = [words[:-1] if words and _CODE.fullmatch(words[-1]) else words for words in parts]
+    rests = _without_places(without_counter, lambda values: len({*values}) == 1)
     if any(_is_name(word) for words in rests for word in words):
         return RecordingParts(_starts(_without_places(rests, _counts)), by_word=False)
     for words in (LETTERS, WORDS_OF_RECORDINGS):  # codes alone
@@ -97,13 +100,6 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.casefold())
 
 
-def _without_end(parts: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the parts without the one that ends all names, such as ``rgb``, if it is no number."""
-    if all(parts) and len({words[-1] for words in parts}) == 1 and not parts[0][-1][-1].isdecimal():
-        return [[*words[:-1]] for words in parts]
-    return [[*words] for words in parts]
-
-
 def _without_functions_of_labels(parts: Sequence[Sequence[str]], labels: Sequence[str]) -> list[list[str]]:
     """Return the parts without those of which each label has one value, if names have equally many parts."""
 
@@ -111,11 +107,6 @@ def _without_functions_of_labels(parts: Sequence[Sequence[str]], labels: Sequenc
         return len({*values}) > 1 and len({*zip(labels, values, strict=True)}) == len({*labels})
 
     return _without_places(parts, tells_label)
-
-
-def _without_constants(parts: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the parts without those that are the same in all names, if names have equally many parts."""
-    return _without_places(parts, lambda values: len({*values}) == 1)
 
 
 def _without_places(parts: Sequence[Sequence[str]], is_left_out: Callable[[Sequence[str]], bool]) -> list[list[str]]:
@@ -129,13 +120,6 @@ def _without_places(parts: Sequence[Sequence[str]], is_left_out: Callable[[Seque
 def _counts(values: Sequence[str]) -> bool:
     """Return whether parts count, from 0 or 1: beside names they are no persons."""
     return all(value.isdecimal() for value in values) and min(map(int, values)) <= 1
-
-
-def _without_counter(words: Sequence[str]) -> list[str]:
-    """Return the parts of a name without the last one if it is a number or a code."""
-    if words and _CODE.fullmatch(words[-1]):
-        return [*words[:-1]]
-    return [*words]
 
 
 def _numbered_by(parts: Sequence[Sequence[str]], words_before: Sequence[str]) -> list[str]:

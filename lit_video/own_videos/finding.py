@@ -315,11 +315,7 @@ def found_in_words(own: OwnVideos, place: Path) -> list[str]:
     if len(kinds) > KINDS_NAMED:
         kinds[KINDS_NAMED:] = [f"{len(kinds) - KINDS_NAMED} other kinds of files"]
     if kinds:
-        deeper = "; videos are read as DIR/CLASS/VIDEO, others by a table" if any(map(_is_of_video, own.unused)) else ""
+        has_videos = any(is_video(f"a{kind.partition(' ')[0]}") for kind in own.unused)  # by their endings
+        deeper = "; videos are read as DIR/CLASS/VIDEO, others by a table" if has_videos else ""
         notes.append(f"not used: {', '.join(kinds)}{deeper}")
     return notes
-
-
-def _is_of_video(kind: str) -> bool:
-    """Return whether a kind of unused files is one of videos, by its ending."""
-    return is_video(f"a{kind.partition(' ')[0]}")

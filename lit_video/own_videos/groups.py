@@ -103,22 +103,19 @@ def _whole(sign: "GroupSign", warning: str = "") -> Groups:
     mixed = UNKNOWN
     if sign.is_likely:
         mixed = _not_together(f"the given splits have groups in both training and test, {sign.how}")
-    return Groups(sign.names, f"{warning}{_kept_together(sign)}", sign.names, f"{warning}{mixed}")
+
+    together = f"{sign.how}: {len(set(sign.names))} groups ({min(sign.names)!r}, ...)."
+    reason = f"Videos recorded together stay together, {together}"
+    if sign.is_guess:
+        advice = "If that is wrong, name the recordings in a table's column and give --group COLUMN."
+        reason = f"Videos are kept together, {together} {advice}"
+    return Groups(sign.names, f"{warning}{reason}", sign.names, f"{warning}{mixed}")
 
 
 def _not_together(fault: str) -> str:
     """Warn that recordings are divided, and why."""
     warning = f"Videos recorded together are not kept together: {fault}. "
     return warning + "So the model is tested on recordings that it knows, and its accuracy will look too high. "
-
-
-def _kept_together(sign: "GroupSign") -> str:
-    """Say that groups stay together, and how they are known."""
-    together = f"{sign.how}: {len(set(sign.names))} groups ({min(sign.names)!r}, ...)."
-    if not sign.is_guess:
-        return f"Videos recorded together stay together, {together}"
-    advice = "If that is wrong, name the recordings in a table's column and give --group COLUMN."
-    return f"Videos are kept together, {together} {advice}"
 
 
 def refuse_equal_files(videos: Sequence[OwnVideo], contents: Sequence[str]) -> None:
@@ -241,7 +238,10 @@ def _signs(videos: Sequence[OwnVideo]) -> Iterator[GroupSign]:
     stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
     if len({*stems}) == len(stems):  # equal names mean that numbers begin again in every folder
         for form, pattern in FORMS.items():
-            names = [_of_form(pattern, stem, label) for stem, label in zip(stems, labels, strict=True)]
+            names: list[str] = []
+            for stem, label in zip(stems, labels, strict=True):
+                match = re.fullmatch(pattern.replace("LABEL", re.escape(label.replace(" ", "_"))), stem)
+                names.append(match[1] if match else "")
             if all(names):
                 yield GroupSign(names, f"by the form of their file names ({form})", is_last=True)
 
@@ -252,12 +252,6 @@ def _signs(videos: Sequence[OwnVideo]) -> Iterator[GroupSign]:
         yield of_times
     part = f"a guess by a part of their file names such as {min(parts.names, default='')}"
     yield GroupSign(parts.names, part, is_guess=True, is_likely=False, is_last=True)
-
-
-def _of_form(pattern: str, stem: str, label: str) -> str:
-    """Return the group in a file's name of a known form, in which LABEL is the label; empty for another form."""
-    match = re.fullmatch(pattern.replace("LABEL", re.escape(label.replace(" ", "_"))), stem)
-    return match[1] if match else ""
 
 
 def _cells(videos: Sequence[OwnVideo], column: str) -> list[str]:

@@ -19,8 +19,13 @@ def limits(videos: Sequence[OwnVideo], draws: Sequence[str] | None = None) -> li
     tested = counts.get("test") or Counter(labels_of(videos))  # cross-validation tests all videos
     number = sum(tested.values())
     ((name, most),) = tested.most_common(1)
+    tested_draws: set[str] = set()
+    for video, draw in zip(videos, draws or (), strict=False):
+        if video.split == "test" or "test" not in counts:
+            tested_draws.add(draw)
+
     lines = [
-        _chance(number, _tested_draws(videos, draws or ())),
+        _chance(number, tested_draws),
         f"Baseline: always answering {name!r} gives {100 * most / number:.0f} %.",
     ]
     for split, purpose in (("val", "to choose the checkpoint"), ("test", "to test")):
@@ -37,12 +42,6 @@ def limits(videos: Sequence[OwnVideo], draws: Sequence[str] | None = None) -> li
         if folds_with_it == 1:
             lines.append(f"All videos of {name} are in one fold: the model tested on them never saw this class.")
     return lines
-
-
-def _tested_draws(videos: Sequence[OwnVideo], draws: Sequence[str]) -> set[str]:
-    """Return the draws of the tested videos, in cross-validation all of them; empty if draws are unknown."""
-    has_test = any(video.split == "test" for video in videos)
-    return {draw for video, draw in zip(videos, draws, strict=False) if video.split == "test" or not has_test}
 
 
 def _chance(videos: int, draws: Collection[str]) -> str:

@@ -11,7 +11,9 @@ DRAW = "group"  # column that names the draw of each video
 
 def write_videos(file: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | None = None) -> list[str]:
     """Write the table of videos with their segments, splits and draws, as far as they have any; return its columns."""
-    columns: dict[str, Sequence[str | None]] = {"path": [_path(video) for video in videos], "label": labels_of(videos)}
+    # blanks around a cell would be cut, so a path that begins or ends with one begins with a point
+    paths = [video.path if video.path == video.path.strip() else f"./{video.path}" for video in videos]
+    columns: dict[str, Sequence[str | None]] = {"path": paths, "label": labels_of(videos)}
     if any(video.is_part for video in videos):
         columns["start"] = [_seconds(video.start) for video in videos]
         columns["end"] = [_seconds(video.end) for video in videos]
@@ -21,11 +23,6 @@ def write_videos(file: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | 
         columns[DRAW] = draws
     write_table(file, [[*columns], *zip(*columns.values(), strict=True)])
     return [*columns]
-
-
-def _path(video: OwnVideo) -> str:
-    """Return a video's path; blanks around a cell would be cut, so one that begins with a blank begins with a point."""
-    return video.path if video.path == video.path.strip() else f"./{video.path}"
 
 
 def _seconds(time: float | None) -> str:

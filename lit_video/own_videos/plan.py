@@ -68,16 +68,16 @@ class Inspected:
 
     @property
     def facts(self) -> list[VideoInfo]:
-        """Facts of the videos, in their order."""
-        return [_facts_of(video, self.manifest[video.path]) for video in self.videos]
-
-
-def _facts_of(video: OwnVideo, file: VideoInfo) -> VideoInfo:
-    """Return the facts of a video or of a segment, from those of its file."""
-    if not video.is_part or not file.seconds:
-        return file
-    seconds = min(file.seconds if video.end is None else video.end, file.seconds) - (video.start or 0.0)
-    return replace(file, seconds=seconds, frames=max(1, round(seconds * (file.fps or 0.0))))
+        """Facts of the videos and segments, in their order; a segment's are a part of its file's."""
+        facts: list[VideoInfo] = []
+        for video in self.videos:
+            info = self.manifest[video.path]
+            if video.is_part and info.seconds:
+                end = info.seconds if video.end is None else min(video.end, info.seconds)
+                seconds = end - (video.start or 0.0)
+                info = replace(info, seconds=seconds, frames=max(1, round(seconds * (info.fps or 0.0))))
+            facts.append(info)
+        return facts
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,8 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
     _logger.info("Measuring how fast this machine trains ...")
     chosen = choose_settings(_task(inspected, divided, options), options.start)
     refuse_much_longer(chosen, options.minutes)
-    for line in ["Chosen for these videos and this machine:", *_indented(chosen), chosen.duration]:
+    lines = [f"  {line}" for line in choices.main_lines(chosen.choices)]
+    for line in ["Chosen for these videos and this machine:", *lines, chosen.duration]:
         _logger.info(line)
 
     rows = chosen.rows
@@ -175,10 +176,6 @@ def refuse_much_longer(chosen: Chosen, minutes: float | None) -> None:
         return
     fewest = f"the shortest training that tells anything takes about {math.ceil(needed)} minutes here"
     raise UserError(f"--minutes {minutes:g}: {fewest}; give --minutes {math.ceil(needed)}, or fewer or shorter videos")
-
-
-def _indented(chosen: Chosen) -> list[str]:
-    return [f"  {line}" for line in choices.main_lines(chosen.choices)]
 
 
 def inspect(own: OwnVideos, manifest: Path) -> Inspected:

@@ -67,20 +67,15 @@ def remarks(run: FinishedRun) -> list[str]:
         texts.append(f"{result.test_seen} of {result.test_videos} test videos trained on")
     if result.test_left_out:
         texts.append(f"{plural(result.test_left_out, 'test video')} left out")
-    texts += _overridden(run.overridden)
+    others: list[str] = []
+    for key, setting in run.overridden.items():
+        others.append(f"{key} {short_value(setting.used)}, not {short_value(setting.wanted)}")
+    if len(others) > MOST_SETTINGS:
+        others[MOST_SETTINGS:] = [f"{len(others) - MOST_SETTINGS} more settings are not the row's"]
+    texts += others
 
     changed = {change.key for change in run.changes} & {"data", OWN, *LONGER}
     texts += [f"{key} changed during the training" for key in sorted(changed)]
-    return texts
-
-
-def _overridden(overridden: Mapping[str, Override]) -> list[str]:
-    """Name the settings that are not the row's, or say how many, if they are more than ``MOST_SETTINGS``."""
-    texts = []
-    for key, setting in overridden.items():
-        texts.append(f"{key} {short_value(setting.used)}, not {short_value(setting.wanted)}")
-    if len(texts) > MOST_SETTINGS:
-        texts[MOST_SETTINGS:] = [f"{len(texts) - MOST_SETTINGS} more settings are not the row's"]
     return texts
 
 

@@ -36,7 +36,9 @@ def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Pat
             if has_result(path.parent):
                 folders.add(path.parent)
 
-    for pack in _packs_of(whole):
+    # packs in a runs folder, or those that hold a folder of a table, scale, row or run
+    around = [pack_of(other) for other in (whole, *whole.parents[:3])]
+    for pack in filter(Path.is_file, [*sorted(whole.glob(f"*{ENDING}")), *around]):
         try:
             packed = packed_runs(pack)
         except UserError as error:
@@ -48,13 +50,6 @@ def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Pat
             if folder.is_relative_to(whole) and not (folder / RUN).exists():
                 folders.add(place / folder.relative_to(whole))
     return sorted(folders)
-
-
-def _packs_of(folder: Path) -> list[Path]:
-    """Return the packs in a runs folder, or those that hold a folder of a table, scale, row or run."""
-    inside = sorted(folder.glob(f"*{ENDING}"))
-    around = [pack_of(other) for other in (folder, *folder.parents[:3])]
-    return [pack for pack in (*inside, *around) if pack.is_file()]
 
 
 def seed_of(run_dir: Path) -> int | None:

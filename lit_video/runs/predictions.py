@@ -399,18 +399,13 @@ def _task(arrays: Mapping[str, NDArray[Any]], order: NDArray[np.intp]) -> TaskPr
     if len(target) and not 0 <= target.min() <= target.max() < len(classes):
         raise ValueError("target: names a class that does not exist")
 
-    opposite = _opposite(arrays, len(classes))
+    opposite = arrays.get("opposite")
+    if opposite is not None:
+        numbers = np.arange(len(classes))
+        is_paired = len(opposite) == len(classes) and np.isin(opposite, numbers).all()
+        if not is_paired or (opposite[opposite] != numbers).any():
+            raise ValueError("opposite: classes are not in pairs")
+
     if "logits" in of_videos:
         return TaskPredictions.of_logits(of_videos["logits"], target, classes, opposite=opposite)
     return TaskPredictions(**of_videos, classes=classes, opposite=opposite)
-
-
-def _opposite(arrays: Mapping[str, NDArray[Any]], classes: int) -> NDArray[np.integer] | None:
-    """Return for each class its opposite; refuse numbers by which classes are not in pairs."""
-    opposite = arrays.get("opposite")
-    if opposite is None:
-        return None
-    numbers = np.arange(classes)
-    if len(opposite) != classes or not np.isin(opposite, numbers).all() or (opposite[opposite] != numbers).any():
-        raise ValueError("opposite: classes are not in pairs")
-    return opposite

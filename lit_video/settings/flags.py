@@ -132,11 +132,9 @@ def _opened(text: str) -> Any:
         node = yaml.compose(text)
     except yaml.YAMLError:  # the parser says what is wrong
         return text
-    return value if isinstance(value, dict | list) and not _is_format(node) else text
-
-
-def _is_format(node: yaml.Node | None) -> bool:
-    """Return whether a mapping has a key without a value, as formats of names do: ``{val/loss:.3f}``."""
-    if not isinstance(node, yaml.MappingNode):
-        return False
-    return any(isinstance(value, yaml.ScalarNode) and value.value == "" and not value.style for _, value in node.value)
+    if not isinstance(value, dict | list):
+        return text
+    # formats of names have a key without a value: ``{val/loss:.3f}``
+    values = [inside for _, inside in node.value] if isinstance(node, yaml.MappingNode) else []
+    is_format = any(isinstance(inside, yaml.ScalarNode) and not (inside.value or inside.style) for inside in values)
+    return text if is_format else value

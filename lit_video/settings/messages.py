@@ -1,7 +1,7 @@
 """Nested messages of the parser (jsonargparse) as one line."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from lit_video.settings.effects import DATA, MODEL, data_names, model_names
 from lit_video.settings.nested import short_key
@@ -34,7 +34,8 @@ def explain(text: str, arguments: Mapping[str, Collection[str]]) -> tuple[str, s
         return key, f"no such setting{did_you_mean(setting, others)} {_KNOWN}"
 
     innermost = text.rpartition("Parser key ")[2].splitlines()[1 if keys else 0 :]
-    reasons = _reasons(innermost)
+    lines = dict.fromkeys(line.strip(" -") for line in innermost)
+    reasons = [line for line in lines if line and not line.startswith(_NESTING) and "NoneType" not in line]
     of_ours = [reason for reason in reasons if not reason.startswith("Expected")]  # from checks of this package
     reason = "; ".join(of_ours or reasons or text.splitlines())
     reason = reason.replace("Expected a dot import path string:", "no such class:")
@@ -48,9 +49,3 @@ def explain(text: str, arguments: Mapping[str, Collection[str]]) -> tuple[str, s
         if not keys and kind in text:
             keys = [group]
     return ".".join(keys), reason
-
-
-def _reasons(lines: Iterable[str]) -> list[str]:
-    """Return the lines that describe a mistake, each once."""
-    texts = dict.fromkeys(line.strip(" -") for line in lines)
-    return [text for text in texts if text and not text.startswith(_NESTING) and "NoneType" not in text]

@@ -37,7 +37,11 @@ def measure(training: Training, checkpoint: Path) -> dict[str, float]:
         measured.pop("test/videos", None)
         metrics |= {f"{test.key}/{key.removeprefix('test/')}": value for key, value in measured.items()}
 
-    metrics |= _head_tested(training, checkpoint)
+    head = frame_head(training.trainer, training.model, data, checkpoint=checkpoint, features=training.frame_features)
+    if head:
+        if training.trainer.is_global_zero:
+            write_bytes(training.run_dir / file_of_further(ONE_FRAME), packed_predictions(head))
+        metrics[f"{ONE_FRAME}/video_top1"] = 100 * float(head.hits().mean())
     refuse_not_finite(metrics, f"test of {checkpoint}")
     return metrics
 
@@ -45,18 +49,6 @@ def measure(training: Training, checkpoint: Path) -> dict[str, float]:
 def _tested(training: Training, data: VideoDataModule | SplitTest, checkpoint: Path) -> dict[str, float]:
     training.trainer.test(training.model, data, ckpt_path=checkpoint, verbose=False)
     return metrics_of(training.trainer, "test/") | training.predictions.accuracies(training.datamodule)
-
-
-def _head_tested(training: Training, checkpoint: Path) -> dict[str, float]:
-    """Test a head on single frames, if these were tested, and write its predictions; return its accuracy."""
-    head = frame_head(
-        training.trainer, training.model, training.datamodule, checkpoint=checkpoint, features=training.frame_features
-    )
-    if head is None:
-        return {}
-    if training.trainer.is_global_zero:
-        write_bytes(training.run_dir / file_of_further(ONE_FRAME), packed_predictions(head))
-    return {f"{ONE_FRAME}/video_top1": 100 * float(head.hits().mean())}
 
 
 def sight_and_needs(training: Training) -> dict[str, Any]:

@@ -49,7 +49,14 @@ def frame_head(
     if tested is None or not tests_of_splits(data):
         return None
     count = len(data.training_sample())
-    if not count or not _is_short(trainer, tested, count):
+    if not count:
+        return None
+
+    seconds = count * tested.seconds / len(tested.video)
+    is_short = trainer.strategy.broadcast(takes_little(seconds, tested.seconds))  # processes measure different times
+    if not is_short:
+        videos = plural(count, "training video")
+        _logger.info(f"left out: a head on single frames, whose features of {videos} would take about {seconds:.0f} s")
         return None
 
     trainer.test(model, SplitTest(data, "train", "static"), ckpt_path=checkpoint, verbose=False)
@@ -57,20 +64,14 @@ def frame_head(
     return None if trained is None else _predicted(data, trained, tested)
 
 
-def _is_short(trainer: Trainer, tested: VideoFeatures, count: int) -> bool:
-    """Return whether the features of so many training videos take little time; say so if not."""
-    seconds = count * tested.seconds / len(tested.video)
-    is_short = takes_little(seconds, tested.seconds)
-    agreed: bool = trainer.strategy.broadcast(is_short)  # processes measure different times
-    if not agreed:
-        videos = plural(count, "training video")
-        _logger.info(f"left out: a head on single frames, whose features of {videos} would take about {seconds:.0f} s")
-    return agreed
-
-
 def _predicted(data: VideoDataModule, trained: VideoFeatures, tested: VideoFeatures) -> Predictions | None:
     """Train a head for each task, and return the predictions of the tested videos."""
-    draws = _draws_of_training(data)[trained.video]
+    # videos of one recording are one draw
+    identities = Records.of(data.records("train")).identities()
+    names = dict(zip(identities, data.draw_names("train"), strict=True))
+    of_sample = [names[identity] for identity in data.training_sample().identities()]
+    draws = Draws.of_names(data.draw_kind, of_sample).number[trained.video]
+
     outputs = {}
     for number, (task, classes) in enumerate(by_task(data.class_names).items()):
         labels = _of_task(trained.target, number)
@@ -79,14 +80,6 @@ def _predicted(data: VideoDataModule, trained: VideoFeatures, tested: VideoFeatu
         scores = head_scores(trained.features, labels, draws, tested=tested.features, classes=len(classes))
         outputs[task] = (scores, _of_task(tested.target, number), classes)
     return Predictions.of_logits(tested.video, outputs)
-
-
-def _draws_of_training(data: VideoDataModule) -> NDArray[np.integer]:
-    """Return the draw of each video of the training sample: videos of one recording are one draw."""
-    identities = Records.of(data.records("train")).identities()
-    names = dict(zip(identities, data.draw_names("train"), strict=True))
-    of_sample = [names[identity] for identity in data.training_sample().identities()]
-    return Draws.of_names(data.draw_kind, of_sample).number
 
 
 def _of_task(target: NDArray[np.integer], number: int) -> NDArray[np.integer]:

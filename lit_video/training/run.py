@@ -1,7 +1,6 @@
 """Train and test one row with one seed, from its last checkpoint if there is one, and write the result."""
 
 import logging
-from pathlib import Path
 
 from lit_video.engine.checkpoint_file import remove_later, usable_checkpoint
 from lit_video.engine.checkpoints import Stopped
@@ -95,18 +94,13 @@ def _history_to_go_on(spec: Spec, built: Built) -> History:
     request = run.request
     refuse_tested(run, built)
     refuse_apart(request.table, request.folder, run.row.name, now=history.identity, where=run.origin())
-    if has_result(run.folder):  # result of a shorter training
-        _set_shorter_aside(run.folder)
+    if has_result(run.folder):  # of a shorter training: the longer one is tested again and gets a new record
+        shorter = read_record(run.folder).result
+        if shorter:
+            (run.folder / RUN).replace(run.folder / f"run.step{shorter.steps}.json")
     elif request.reuse:
         history = take_trained(run, history.identity) or history
     return history
-
-
-def _set_shorter_aside(run_dir: Path) -> None:
-    """Rename the record of a shorter training, because a longer one is tested again and gets a new record."""
-    result = read_record(run_dir).result
-    if result:
-        (run_dir / RUN).replace(run_dir / f"run.step{result.steps}.json")
 
 
 def _to_the_end(spec: Spec, stops: StopSignals, history: History | None = None) -> None:

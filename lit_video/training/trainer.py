@@ -74,7 +74,11 @@ class Training:
         changed["plugins"] = [*as_list(settings.plugins), self.file]
         changed["callbacks"] = [*callbacks, *self._own_callbacks()]
 
-        _choose_products(self.config.float32_products)
+        # how a GPU multiplies in float32: tf32 rounds factors to 10 bits
+        rounds = self.config.float32_products == "tf32"
+        torch.set_float32_matmul_precision("high" if rounds else "highest")
+        torch.backends.cudnn.allow_tf32 = rounds  # for convolutions, PyTorch's default is True
+
         trainer = Trainer(**{**settings, **changed})
         keep_handlers(trainer)
         trainer.accumulate_grad_batches = accumulation(
@@ -132,31 +136,19 @@ class Training:
             callbacks += [Curve(self.run_dir), self.predictions, self.frame_features]
             callbacks.append(Progress(self.run.label, self.run_dir))
 
-        callbacks += [ExactResumption(), *self._guards()]
-        callbacks.append(TrackRow(self.logger, settings.log_every_n_steps))
-        return callbacks
-
-    def _guards(self) -> list[Callback]:
-        """Return the callbacks that can stop training; ``Checkpoints`` is last, to save the new state of the others."""
         most_skipped = self.config.nan.partition(":")[2]  # the policy is fail or skip:N
         self.finite = RequireFinite(int(most_skipped or 0))
-        if self._settings.fast_dev_run:
-            return [self.finite]
-
-        checkpoints = Checkpoints(
-            run_dir=self.run_dir,
-            every=self.config.checkpoint_every,
-            max_time=Timer(self._settings.max_time).time_remaining(),
-            stops=self.stops,
-            file=self.file,
-            finite=self.finite,
-            record=self.history.record.plain() if self.history else {},
-        )
-        return [self.finite, checkpoints]
-
-
-def _choose_products(kind: str) -> None:
-    """Choose how a GPU multiplies in float32: ``exact``, or ``tf32``, which rounds factors to 10 bits."""
-    precision = {"exact": "highest", "tf32": "high"}[kind]
-    torch.set_float32_matmul_precision(precision)
-    torch.backends.cudnn.allow_tf32 = kind == "tf32"  # for convolutions, PyTorch's default is True
+        callbacks += [ExactResumption(), self.finite]
+        if not settings.fast_dev_run:  # after those that can stop training, to save their new state
+            checkpoints = Checkpoints(
+                run_dir=self.run_dir,
+                every=self.config.checkpoint_every,
+                max_time=Timer(settings.max_time).time_remaining(),
+                stops=self.stops,
+                file=self.file,
+                finite=self.finite,
+                record=self.history.record.plain() if self.history else {},
+            )
+            callbacks.append(checkpoints)
+        callbacks.append(TrackRow(self.logger, settings.log_every_n_steps))
+        return callbacks

@@ -103,26 +103,24 @@ def _axes(target: Tensor, classes: Classes, several_labels: bool) -> tuple[int, 
 
 
 def check_axes(clip: Tensor, num_frames: int) -> None:
-    """Refuse a clip whose shape is not ``(batch, 3, frames, height, width)``; ``num_frames`` 0 allows any number."""
-    if clip.ndim != 5 or clip.shape[1] != 3 or (num_frames and clip.shape[2] != num_frames):
-        expected = f"expected (batch, 3 colours, {num_frames or 'frames'}, height, width)"
-        raise ValueError(f"a clip is {tuple(clip.shape)}, {expected}{_hint(tuple(clip.shape), num_frames)}")
+    """Refuse a clip whose shape is not ``(batch, 3, frames, height, width)``; ``num_frames`` 0 allows any number.
 
-
-def _hint(shape: tuple[int, ...], num_frames: int) -> str:
-    """Return advice on how to turn a clip's shape into one that models take; empty if there is none.
-
-    A call is advised only if its result has the model's number of frames.
+    A call that turns the clip into this shape is advised only if its result has the model's number of frames.
     """
-    colours_second = {call: axes for call, axes in _arrangements(shape).items() if axes[1] == 3}
-    for call, axes in colours_second.items():
-        if num_frames in (0, axes[2]):
-            return f"; {call} has this shape"
+    shape = tuple(clip.shape)
+    if len(shape) == 5 and shape[1] == 3 and num_frames in (0, shape[2]):
+        return
 
-    if colours_second:
-        frames = next(iter(colours_second.values()))[2]
-        return f"; it has {plural(frames, 'frame')}, the model takes {num_frames}: choose as many"
-    return ""
+    frames_of_call = {call: axes[2] for call, axes in _arrangements(shape).items() if axes[1] == 3}
+    fitting = [call for call, frames in frames_of_call.items() if num_frames in (0, frames)]
+    advice = ""
+    if fitting:
+        advice = f"; {fitting[0]} has this shape"
+    elif frames_of_call:
+        frames = next(iter(frames_of_call.values()))
+        advice = f"; it has {plural(frames, 'frame')}, the model takes {num_frames}: choose as many"
+    expected = f"expected (batch, 3 colours, {num_frames or 'frames'}, height, width)"
+    raise ValueError(f"a clip is {shape}, {expected}{advice}")
 
 
 def _arrangements(shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
@@ -354,29 +352,25 @@ def _erased(size: tuple[int, int], probability: float, generator: torch.Generato
 
 
 def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch.Generator) -> Mixture | None:
-    """Draw mixup or cutmix; if both are on, each with probability 0.5."""
+    """Draw mixup or cutmix; if both are on, each with probability 0.5.
+
+    Cutmix: a box with the image's aspect ratio, a uniform centre, and an area of 1 - Beta(alpha, alpha) of the image's.
+    The box is clipped to the image; ``share`` is the clipped box's share of the area.
+    Source: arXiv:1905.04899, section 3.1.
+    """
     cuts = bool(augmentation.cutmix)
     if cuts and augmentation.mixup:
         cuts = bool(torch.rand((), generator=generator) >= 0.5)
     if cuts:
-        return _cutmix(size, augmentation.cutmix, generator)
+        cut = math.sqrt(1 - _beta(augmentation.cutmix, generator))
+        centre = torch.rand(2, generator=generator).tolist()
+        top, height = _interval(size[0], cut, centre[0])
+        left, width = _interval(size[1], cut, centre[1])
+        share = height * width / math.prod(size)
+        return Mixture(share, Box(top, left, height=height, width=width))
     if augmentation.mixup:
         return Mixture(1 - _beta(augmentation.mixup, generator))
     return None
-
-
-def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> Mixture:
-    """Draw a box with the image's aspect ratio, a uniform centre, and an area of 1 - Beta(alpha, alpha) of the image's.
-
-    The box is clipped to the image; ``share`` is the clipped box's share of the area.
-    Source: arXiv:1905.04899, section 3.1.
-    """
-    cut = math.sqrt(1 - _beta(alpha, generator))
-    centre = torch.rand(2, generator=generator).tolist()
-    top, height = _interval(size[0], cut, centre[0])
-    left, width = _interval(size[1], cut, centre[1])
-    share = height * width / math.prod(size)
-    return Mixture(share, Box(top, left, height=height, width=width))
 
 
 def _interval(length: int, share: float, centre: float) -> tuple[int, int]:

@@ -22,7 +22,14 @@ def check_storable(sampling: object) -> None:
 
 def stored_settings(data: object) -> dict[str, Any]:
     """Return a data set's ``SETTINGS`` as plain data; a sampling becomes its class path and arguments."""
-    return {name: _plain(getattr(data, name)) for name in SETTINGS}
+    stored: dict[str, Any] = {}
+    for name in SETTINGS:
+        value = getattr(data, name)
+        if is_dataclass(value):
+            arguments = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+            value = {"class_path": class_path(type(value)), "init_args": arguments}
+        stored[name] = value
+    return stored
 
 
 def restored_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,11 +40,3 @@ def restored_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
         kind = known_class(Sampling, sampling["class_path"])  # type: ignore[type-abstract]
         arguments["sampling"] = kind(**sampling["init_args"])
     return arguments
-
-
-def _plain(value: object) -> Any:
-    """Return a dataclass as its class path and arguments, another value unchanged."""
-    if is_dataclass(value):
-        arguments = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-        return {"class_path": class_path(type(value)), "init_args": arguments}
-    return value

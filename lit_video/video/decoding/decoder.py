@@ -87,7 +87,9 @@ def judged(container: InputContainer, *, timed: bool) -> Iterator[tuple[VideoFra
     is_spoiled = False
     for frame in _frames_and_losses(decoder, filled(container, stream), losses):
         time = inf if frame.pts is None else frame.pts
-        if timed and _begins_group(frame):
+        # a container may mark a predicted frame as key frame
+        begins_group = frame.key_frame and frame.pict_type not in PREDICTED and not frame.is_corrupt
+        if timed and begins_group:
             for earlier in held:
                 yield earlier, is_spoiled
             held.clear()
@@ -126,8 +128,3 @@ def _frames_and_losses(
             keys += 1
             key_time = -inf if packet.pts is None else packet.pts
         yield from frames
-
-
-def _begins_group(frame: VideoFrame) -> bool:
-    """Return whether a frame is an intact key frame; a container may mark a predicted frame as one."""
-    return frame.key_frame and frame.pict_type not in PREDICTED and not frame.is_corrupt

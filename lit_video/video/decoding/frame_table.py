@@ -59,7 +59,9 @@ def known_table(path: Path) -> FrameTable | None:
 
 def scanned(path: Path, container: InputContainer) -> FrameTable:
     """Scan the packets of an open video, up to its end, and cache the table."""
-    table = _scan(path, container)
+    stream = video_stream(container)
+    check_file(container, stream, path)
+    table = _table(_OpenVideo(path, container, stream, packets=seen_packets(container, stream)))
     kept_table(path)[:] = [table]
     return table
 
@@ -144,14 +146,6 @@ class _OpenVideo:
     def has_timestamps(self) -> bool:
         """False if the format stores no times, and FFmpeg invents them."""
         return not self.container.format.flags & NO_TIMESTAMPS
-
-
-def _scan(path: Path, container: InputContainer) -> FrameTable:
-    """Read a video's packets; return its table."""
-    stream = video_stream(container)
-    check_file(container, stream, path)
-    packets = seen_packets(container, stream)
-    return _table(_OpenVideo(path, container, stream, packets))
 
 
 def _table(video: _OpenVideo) -> FrameTable:
@@ -240,39 +234,32 @@ def _decoded(path: Path, *, inside: bool) -> tuple[list[Seen], list[int]]:
 
 
 def _presentation_times(video: _OpenVideo, shown: Sequence[Seen], *, counted: bool) -> Sequence[int]:
-    """Return the frames' presentation times, ascending; empty if they are unknown, or do not tell frames apart."""
-    pts = compact({frame.pts for frame in shown if frame.pts is not None})
-    if len(pts) < len(shown) or not _are_presentation_times(video, shown, counted=counted):
-        return ()
-    return pts
+    """Return the times of packets or ``counted`` frames, ascending, if they are presentation times; else nothing.
 
-
-def _are_presentation_times(video: _OpenVideo, shown: Sequence[Seen], *, counted: bool) -> bool:
-    """Return whether the times of packets or ``counted`` frames, which are all different, are presentation times.
-
-    Streams without a container have no presentation times, and AVI has them only where it counts the frames. If the
-    decoder reorders frames, ascending times may be decoding times that are stored as presentation times (ASF, bad
-    copies). Then the first decoded frames decide.
+    They must tell frames apart. Streams without a container have no presentation times, and AVI has them only where it
+    counts the frames. If the decoder reorders frames, ascending times may be decoding times that are stored as
+    presentation times (ASF, bad copies). Then the first decoded frames decide.
     """
-    if not video.has_timestamps or video.stream.time_base is None:
-        return False
+    pts = compact({frame.pts for frame in shown if frame.pts is not None})
+    if len(pts) < len(shown) or not video.has_timestamps or video.stream.time_base is None:
+        return ()
     if video.container.format.name == "avi":
-        return not counted and _counts_frames(video)
+        return pts if not counted and _counts_frames(video) else ()
 
     times = [frame.pts or 0 for frame in shown]
     if counted:
-        return all(time < later for time, later in pairwise(times))
+        return pts if all(time < later for time, later in pairwise(times)) else ()
 
     only_keys = all(packet.is_keyframe for packet in shown)
     reorders = video.stream.codec_context.has_b_frames and not only_keys
     if not reorders or times != sorted(times):
-        return True
+        return pts
 
     decoded_times: list[int] = []
     with suppress(av.FFmpegError), open_video(video.path) as container:
         frames = container.decode(video_stream(container))
         decoded_times = [frame.pts or 0 for frame in islice(frames, FRAMES_CHECKED)]
-    return decoded_times == sorted(decoded_times)
+    return pts if decoded_times == sorted(decoded_times) else ()
 
 
 def _counts_frames(video: _OpenVideo) -> bool:

@@ -8,9 +8,22 @@ import numpy as np
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 
-from lit_video.video.decoding.colours import refuse_colours
 from lit_video.video.decoding.frame_table import Frames
 from lit_video.video.decoding.side_data import side_data
+
+# colours that FFmpeg decodes but does not convert to RGB (ITU-T H.273, table 4)
+_CONVERTED = {0, 1, 2, 4, 5, 6, 7, 9}  # matrices of FFmpeg's conversion; 2: unknown
+_NAMES = {
+    8: "YCgCo",
+    10: "BT.2020 with constant luminance",
+    11: "Y'D'zD'x",
+    13: "constant luminance",
+    14: "ICtCp",
+    15: "IPT-C2",
+    16: "YCgCo-Re",
+    17: "YCgCo-Ro",
+}
+_CONVERT = "ffmpeg -i IN -vf zscale=matrix=709 OUT"
 
 
 def rgb(frame: VideoFrame, converter: VideoReformatter, matrix: str) -> Frames:
@@ -55,3 +68,12 @@ def _orientation(matrix: bytes) -> tuple[bool, int, int]:
     transposed = bool(quarters % 2)
     row_sign, column_sign = (b, c) if transposed else (d, a)
     return transposed, int(copysign(1, row_sign)), int(copysign(1, column_sign))
+
+
+def refuse_colours(frame: VideoFrame) -> None:
+    """Raise an ``av.PatchWelcomeError``, with the reason and the way out, for colours that cannot be converted."""
+    matrix = frame.colorspace
+    if matrix in _CONVERTED or frame.format.is_rgb:
+        return
+    name = _NAMES.get(matrix, f"matrix {matrix} of H.273")
+    raise av.PatchWelcomeError(0, f"its colours are stored as {name}, which is not converted; convert it: {_CONVERT}")
