@@ -88,7 +88,7 @@ class VideoCLI(LightningCLI):
             seed_everything_default=0,
             auto_configure_optimizers=False,
             trainer_defaults=TRAINER_DEFAULTS | ({"callbacks": [ReportBroken()]} if execute else {}),
-            parser_kwargs=settings | dict.fromkeys(("fit", "test"), settings),
+            parser_kwargs=settings | {name: {**settings} for name in ("fit", "test")},  # Lightning writes into them
             args=deepcopy(args),  # the parser changes its argument
             run=execute,
             load_from_checkpoint_support=execute,  # without it, by ``build``

@@ -24,5 +24,7 @@ def test_lightnings_help_lists_settings_and_those_of_a_class(capsys):
     assert (
         all(f"{name} " in text for name in SETTING_FLAGS) and "Number of GPU nodes" in text and "--model.help" in text
     )
+    assert main(["test", "--help", "all"]) == 0
+    assert "Perform one evaluation epoch over the test set" in capsys.readouterr().out
     assert main(["fit", "--config", "experiments/ablation_tw.yaml", "--row", "tw1", "--model.help", "XViT"]) == 0
     assert "--model.window" in capsys.readouterr().out
