@@ -203,7 +203,7 @@ def test_a_manifest_is_written_by_one_process_and_where_it_can_be_as_told(folder
     videos = {"a": (folder / "train/a/1.mp4", None)}
     with FileLock(folder / ".list.lock"), pytest.raises(UserError, match="another process is writing it; wait or stop"):
         scan(videos, folder / "list")
-    with pytest.raises(UserError, match="-o: cannot write .*; give another file"):
+    with pytest.raises(UserError, match=r"-o: cannot write .*; give another file"):
         scan(videos, folder / "train/a/1.mp4/list")
     scan(videos, folder / "list")
     assert Manifest(folder / "list").get("a").status == "ok"
@@ -213,15 +213,15 @@ def test_prepared_videos_get_a_folder_as_told(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(preparation, "reencode", copy_file)
     small, fast = Encoding(64), Encoding(64, gop=5)
     (tmp_path / "dst").mkdir()
-    with FileLock(tmp_path / "dst/.prepare.lock"):
-        with pytest.raises(UserError, match="another process is writing to .*/dst; wait or stop it"):
-            prepare_folder(folder, tmp_path / "dst", small)
+    lock = FileLock(tmp_path / "dst/.prepare.lock")
+    with lock, pytest.raises(UserError, match=r"another process is writing to .*/dst; wait or stop it"):
+        prepare_folder(folder, tmp_path / "dst", small)
     assert prepare_folder(folder, tmp_path / "dst", small).videos == 6
 
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="DST: cannot write .*; give another folder"):
+    with pytest.raises(UserError, match=r"DST: cannot write .*; give another folder"):
         prepare_folder(folder, tmp_path / "file/dst", small)
-    with pytest.raises(UserError, match="was made with .*; give another folder, or delete this one"):
+    with pytest.raises(UserError, match=r"was made with .*; give another folder, or delete this one"):
         prepare_folder(folder, tmp_path / "dst", fast)
     assert prepare_folder(folder, tmp_path / "other", fast).videos == 6
     shutil.rmtree(tmp_path / "dst")
@@ -232,7 +232,7 @@ def test_other_videos_are_moved_away_from_drawn_ones_as_told(tmp_path, video):
     settings = dict(skills=("zoom",), num_frames=4, image_size=16, pairs=(1, 1, 1), num_workers=0, batch_size=2)
     data = TemporalSkills(str(tmp_path), **settings)
     other = video(data.root / "train/zoom growing/mine.mp4")
-    with pytest.raises(UserError, match="1 video not drawn here lie in .*; move them away"):
+    with pytest.raises(UserError, match=r"1 video not drawn here lie in .*; move them away"):
         data.prepare_data()
     other.rename(tmp_path / "mine.mp4")
     data.prepare_data()
