@@ -1,5 +1,6 @@
 """A request to ``fit`` rows of a table with seeds and settings, and the runs that it asks for."""
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import Nested, short_key
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN, Row, Table
-from lit_video.utils.yaml_files import find_config
+from lit_video.utils.yaml_files import EXPERIMENTS, find_config, find_part
 
 
 @dataclass(frozen=True)
@@ -124,10 +125,18 @@ class Run:
 
         table, scale, row = start.parts[-4:-1]
         recipe = self.request.recipe
-        of_scale = scale
+        chosen = ""
         if recipe and scale.endswith(f"-{recipe}"):
-            of_scale = f"{scale.removesuffix(f'-{recipe}')} --recipe {recipe}"
-        before = f"--config {table} --config scale/{of_scale} --row {row} --seeds {self.seed}"
+            scale = scale.removesuffix(f"-{recipe}")
+            chosen = f" --recipe {recipe}"
+
+        words = []
+        for name in (table, *(f"scale/{part}" for part in scale.split("+"))):
+            file = find_part(self.request.table.path, f"{name}.yaml")
+            if name == table or file.is_file():  # without an overlay the scale is the table's own
+                of_package = file.is_relative_to(EXPERIMENTS) or not file.is_file()
+                words.append(f"--config {name if of_package else shlex.quote(str(file))}")
+        before = f"{' '.join(words)}{chosen} --row {row} --seeds {self.seed}"
         advice = f"first run lit_video fit {before} --runs {self.request.folder}"
         raise UserError(f"model.weights: {start} is not finished: {advice}, or give other --model.weights")
 
