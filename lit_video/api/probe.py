@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from lit_video.api.arguments import File, existing_path
 from lit_video.api.schemes import function_in_file
 from lit_video.errors import OptionError, UserError
-from lit_video.probes.library_names import refuse_unknown_name
+from lit_video.probes.library_names import refuse_unknown_model
 from lit_video.schemes.built_in import KNOWN
 from lit_video.utils.arguments import Count, Positive, Range, Whole, refuse_wrong_values
 from lit_video.utils.files import PROGRAMS, is_picture, is_video, user_path, write_bytes, writing
@@ -266,7 +266,7 @@ def _refuse_no_model(model: object) -> None:
     if not isinstance(model, str | Path):
         return
     if text.startswith((IMAGES, VIDEOS)):
-        refuse_unknown_name(text)
+        refuse_unknown_model(text)
         return
 
     file, _, name = text.rpartition(":")

@@ -15,7 +15,7 @@ LIBRARIES = {
 }
 
 
-def refuse_unknown_name(source: str) -> None:
+def refuse_unknown_model(source: str) -> None:
     """Refuse ``torchvision:NAME`` or ``timm:NAME`` if no word of the library's code is this name.
 
     A word that names no model, such as a class, is left to the library.

@@ -13,7 +13,7 @@ from lit_video.__main__ import main
 from lit_video.attention import Joint
 from lit_video.errors import UserError
 from lit_video.probes.frozen import ModelOptions
-from lit_video.probes.library_names import refuse_unknown_name
+from lit_video.probes.library_names import refuse_unknown_model
 from lit_video.probes.sources import frozen_model
 from lit_video.weights.hub import DRAWN_FILE
 from lit_video.weights.integrity import EXPORTED
@@ -199,9 +199,9 @@ def test_no_model_of_a_library_is_refused_by_its_name():
 
     source = [f"timm:{name}" for name in timm.list_models()[::300]]
     for name in [*source, *(f"torchvision:{name}" for name in list_models(video)), "timm:vit_base_resnet26d_224"]:
-        refuse_unknown_name(name)
+        refuse_unknown_model(name)
     with pytest.raises(UserError, match="; one of mc3_18, "):
-        refuse_unknown_name("torchvision:nothing")
+        refuse_unknown_model("torchvision:nothing")
 
 
 @pytest.mark.parametrize("batch", [1, 2])
