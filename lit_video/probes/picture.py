@@ -10,11 +10,11 @@ from lit_video.utils.colours import LIGHT
 from lit_video.utils.figures import short
 
 BLIND = 50.0  # direction in percent without comparing frames
-Style = dict[str, Any]
+_Style = dict[str, Any]
 # dots of accuracies: a direction above 50 % by a test or not, in shape too; and those that no test is about
-SEEN: Style = {"marker": "o", "color": LIGHT["s0"], "markersize": 6}
-NOT_SHOWN: Style = {"marker": "o", "color": LIGHT["quiet"], "markersize": 6, "markerfacecolor": "white"}
-UNTESTED: Style = {"marker": "s", "color": LIGHT["ink"], "markersize": 5}
+_SEEN: _Style = {"marker": "o", "color": LIGHT["s0"], "markersize": 6}
+_NOT_SHOWN: _Style = {"marker": "o", "color": LIGHT["quiet"], "markersize": 6, "markerfacecolor": "white"}
+_UNTESTED: _Style = {"marker": "s", "color": LIGHT["ink"], "markersize": 5}
 
 
 def figure_of(title: str, measured: ProbeAccuracies) -> Figure:
@@ -25,14 +25,14 @@ def figure_of(title: str, measured: ProbeAccuracies) -> Figure:
     heights = [len(skills) - number for number in range(len(skills))]
 
     for height, skill in zip(heights, skills, strict=True):
-        _draw(left, height, skill.recognised, UNTESTED)
-        _draw(right, height, skill.direction, SEEN if skill.is_seen else NOT_SHOWN)
+        _draw(left, height, skill.recognised, _UNTESTED)
+        _draw(right, height, skill.direction, _SEEN if skill.is_seen else _NOT_SHOWN)
         right.plot(skill.pixels.value, height, "x", color=LIGHT["s1"], markersize=6)
         right.plot(skill.two_frames, height, "d", color=LIGHT["s2"], markersize=5)
         if skill.sum_bound is not None:
             right.plot(skill.sum_bound, height, "|", color=LIGHT["s3"], markersize=11)
-    _draw(left, 0, measured.recognised, UNTESTED)
-    _draw(right, 0, measured.direction, UNTESTED)
+    _draw(left, 0, measured.recognised, _UNTESTED)
+    _draw(right, 0, measured.direction, _UNTESTED)
     right.plot(measured.pixels_direction.value, 0, "x", color=LIGHT["s1"], markersize=6)
     left.plot(measured.pixels_recognised.value, 0, "x", color=LIGHT["s1"], markersize=6)
 
@@ -44,10 +44,10 @@ def figure_of(title: str, measured: ProbeAccuracies) -> Figure:
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
 
-    names: dict[str, Style] = {
-        "shown to be above 50": SEEN,
-        "not shown": NOT_SHOWN,
-        "not tested": UNTESTED,
+    names: dict[str, _Style] = {
+        "shown to be above 50": _SEEN,
+        "not shown": _NOT_SHOWN,
+        "not tested": _UNTESTED,
         "the same probe on pixels": {"marker": "x", "color": LIGHT["s1"]},
         "best of two neighbouring frames": {"marker": "d", "color": LIGHT["s2"], "markersize": 5},
         "bound of a sum over frames": {"marker": "|", "color": LIGHT["s3"], "markersize": 11},
@@ -58,7 +58,7 @@ def figure_of(title: str, measured: ProbeAccuracies) -> Figure:
     return figure
 
 
-def _draw(axes: Any, height: float, interval: Interval, style: Style) -> None:
+def _draw(axes: Any, height: float, interval: Interval, style: _Style) -> None:
     if interval.bounded:
         axes.plot([interval.low, interval.high], [height, height], color=style["color"], linewidth=1.5)
     axes.plot(interval.value, height, **style)
