@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 from lit_video.api.arguments import File, existing_path, refuse_unwritable
 from lit_video.errors import UserError
-from lit_video.settings.class_names import refuse_unknown_class
+from lit_video.settings.class_names import DRAWN_ON_USE, classes_of, refuse_unknown_class
 from lit_video.settings.flags import Settings, as_user_settings
+from lit_video.settings.messages import refuse_unknown_setting
 from lit_video.utils.files import files_below, user_path
 from lit_video.utils.shown import Part, Shown
 
 if TYPE_CHECKING:
     from lit_video.datamodules import VideoDataModule
-
-DRAWN_ON_USE = "TemporalSkills"  # the data set that draws its videos into a folder, which may be empty
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,6 +71,8 @@ def check(
     for setting in user_settings:
         if not setting.key.startswith("data."):
             raise UserError(f"settings: {setting.key}: is no setting of the data set; give those of data")
+        if dataset in classes_of("datamodules"):
+            refuse_unknown_setting(setting.key)
 
     asked = None if output is None else refuse_unwritable("output", user_path(output))
 

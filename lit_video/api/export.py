@@ -13,6 +13,7 @@ from lit_video.runs.finished import read_finished
 from lit_video.utils.arguments import refuse_wrong_values
 from lit_video.utils.files import user_path, write_atomically, writing
 from lit_video.utils.shown import Part, Shown
+from lit_video.weights.integrity import refuse_no_checkpoint
 
 ExportKind = Literal["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]
 
@@ -44,6 +45,7 @@ def export(ckpt: File, to: ExportKind, output: File) -> Exported:
     """
     refuse_wrong_values(export, locals())
     checkpoint = find_checkpoint(str(ckpt))
+    refuse_no_checkpoint(checkpoint)
 
     from lit_video.inference.export import export_model as write  # here, because importing torch takes seconds
     from lit_video.reports.card import model_card

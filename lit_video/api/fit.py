@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lit_video.api.arguments import File, Files, Rows, request_for
 from lit_video.errors import RunFailed, UserError
-from lit_video.experiment.request import Request
+from lit_video.experiment.request import Request, Run
 from lit_video.launching.queue import HERE, run_here, slots
 from lit_video.settings.flags import Settings
 from lit_video.settings.nested import Nested
@@ -114,6 +114,8 @@ def fit_for(command: str, make_request: Callable[[], Request], *, jobs: int, reu
     stops = StopSignals(command)
     with handled_by(stops.handle):
         request = make_request()
+        for row in request.rows:
+            Run(request, row, request.seeds[0]).refuse_early()
         if request.single:
             from lit_video.training.run import run_row  # here, because importing torch takes seconds
 

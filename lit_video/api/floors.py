@@ -60,11 +60,14 @@ def floors(
     Raises:
         UserError: the table is wrong, or not on TemporalSkills.
     """
+    request = request_for(table, overlays, rows, settings=settings, recipe=recipe)
+    run = Run(request, request.rows[0], request.seeds[0])
+    run.refuse_early()
+
     from lit_video.datamodules import TemporalSkills  # here, because importing torch takes seconds
     from lit_video.experiment.spec import Spec
 
-    request = request_for(table, overlays, rows, settings=settings, recipe=recipe)
-    data = Spec(Run(request, request.rows[0], request.seeds[0])).build("meta").datamodule
+    data = Spec(run).build("meta").datamodule
     if not isinstance(data, TemporalSkills):
         raise UserError(f"data: {type(data).__name__} has no known floors; give a table on TemporalSkills")
     return Floors(

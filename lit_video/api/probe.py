@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from lit_video.api.arguments import File, existing_path
 from lit_video.api.schemes import function_in_file
 from lit_video.errors import OptionError, UserError
+from lit_video.probes.library_names import refuse_unknown_model
 from lit_video.schemes.built_in import KNOWN
 from lit_video.utils.arguments import Count, Positive, Range, Whole, refuse_wrong_values
 from lit_video.utils.files import PROGRAMS, is_picture, is_video, user_path, write_bytes, writing
 from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.utils.startup import set_up_process
 from lit_video.weights.hub import IMAGES, VIDEOS, find_start
+from lit_video.weights.integrity import refuse_no_checkpoint
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -258,9 +260,12 @@ def refuse_scheme(model: object) -> None:
 
 
 def _refuse_no_model(model: object) -> None:
-    """Refuse a name, a file or a folder of no model, before torch is imported; a library's names are in the library."""
+    """Refuse a name, a file or a folder of no model, before torch is imported."""
     text = str(model)
-    if not isinstance(model, str | Path) or text.startswith((IMAGES, VIDEOS)):
+    if not isinstance(model, str | Path):
+        return
+    if text.startswith((IMAGES, VIDEOS)):
+        refuse_unknown_model(text)
         return
 
     file, _, name = text.rpartition(":")
@@ -276,6 +281,8 @@ def _refuse_no_model(model: object) -> None:
         return
 
     try:
-        find_start(text)
+        start = find_start(text)
+        if isinstance(start, Path):
+            refuse_no_checkpoint(start)
     except OptionError as error:
         raise UserError(error.args[1]) from error

@@ -20,6 +20,7 @@ from lit_video.utils.shown import Part, Shown
 from lit_video.utils.startup import set_up_process
 from lit_video.utils.text import plural
 from lit_video.weights.hub import find
+from lit_video.weights.integrity import refuse_no_checkpoint
 
 if TYPE_CHECKING:
     from lit_video.experiment.cli import VideoCLI
@@ -161,6 +162,7 @@ def _settings(
         if not (recorded or configs or {"data", "model"} <= {setting.key for setting in user_settings}):
             own = record_beside(checkpoint)
             raise UserError(f"--ckpt {checkpoint}: {own}, which holds its settings, does not exist; give --config")
+        refuse_no_checkpoint(checkpoint)
     elif not weights and not any(setting.key.endswith(".weights") for setting in user_settings):
         raise UserError(f"--ckpt: {WAYS}")
 

@@ -24,7 +24,10 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Write the picture."""
+    from lit_video.weights.integrity import refuse_no_checkpoint  # here, because the command's help needs none of it
+
     refuse_no_video([arguments.video], arguments.fps)
+    refuse_no_checkpoint(arguments.ckpt)
     maps = lit_video.attention_maps(**call_arguments(arguments, FUNCTION))
     path = maps.write(arguments.output)
     print(printable("; ".join([f"wrote {path}", *maps.lines])), file=sys.stderr)

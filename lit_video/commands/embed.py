@@ -29,7 +29,10 @@ def run(arguments: Namespace) -> int:
 
     Exit status 1: a video could not be read.
     """
+    from lit_video.weights.integrity import refuse_no_checkpoint  # here, because the command's help needs none of it
+
     refuse_no_video(arguments.videos, arguments.fps)
+    refuse_no_checkpoint(arguments.ckpt)
     evaluation = lit_video.Evaluation(**call_arguments(arguments, "Evaluation"), progress=True)
     embedding = lit_video.embed(**call_arguments(arguments, FUNCTION), evaluation=evaluation)
     path = embedding.write(arguments.output)

@@ -32,7 +32,10 @@ def run(arguments: Namespace) -> int:
     With more than 20 videos a summary by class is printed, and -o writes the classes of each. A video that cannot be
     read is listed with the reason, the others are predicted, and the exit status is 1.
     """
+    from lit_video.weights.integrity import refuse_no_checkpoint  # here, because the command's help needs none of it
+
     refuse_no_video(arguments.videos, arguments.fps)
+    refuse_no_checkpoint(arguments.ckpt)
     evaluation = lit_video.Evaluation(**call_arguments(arguments, "Evaluation"), progress=True)
     predictions = lit_video.predict(**call_arguments(arguments, FUNCTION), evaluation=evaluation)
     if arguments.output:

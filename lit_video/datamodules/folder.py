@@ -11,7 +11,7 @@ from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.arguments import check_arguments
-from lit_video.utils.files import data_root, entries_of, is_folder, is_video
+from lit_video.utils.files import data_root, entries_of, is_folder, is_video, refuse_no_root
 from lit_video.utils.splits import SPLITS, Split
 from lit_video.utils.text import case_twins, class_name, natural, plural, shortened
 from lit_video.video.clips import VideoRecord
@@ -82,10 +82,7 @@ class VideoFolder(VideoDataModule):
     @cached_property  # cached: every batch needs the number of classes
     def class_names(self) -> list[str]:
         """Names of the class folders, sorted."""
-        if not self.root.is_dir():
-            splits = "train/, val/ and test/"
-            raise UserError(f"data.root: the folder {self.root} does not exist; give the folder that holds {splits}")
-
+        refuse_no_root(self.root, "VideoFolder")
         train = self.root / "train"
         names = sorted({class_name(entry.name) for entry in entries_of(train) if is_folder(entry)}, key=natural)
         twins = case_twins(names)

@@ -23,7 +23,7 @@ from lit_video.utils.annotations import (
 )
 from lit_video.utils.arguments import Positive, check_arguments
 from lit_video.utils.columns import read_times, unused_words
-from lit_video.utils.files import is_video, user_path
+from lit_video.utils.files import is_video, refuse_no_root, user_path
 from lit_video.utils.splits import Split
 from lit_video.utils.text import case_twins, class_name, natural, plural
 from lit_video.video.training_order import VideoNumbers
@@ -312,8 +312,8 @@ class VideoCSV(AnnotatedVideos):
         """Return the rows of a split; refuse values that its table does not have."""
         key = f"data.{split}"
         table = self.tables[split]
-        if self.source and not self.root.is_dir():
-            raise UserError(f"data.root: {self.root} does not exist; give the folder that holds {self.source}")
+        if self.source:
+            refuse_no_root(self.root, "VideoCSV", self.source)
         if table not in self._read:
             self._read[table] = self._table(key, table)
         rows = self._read[table]

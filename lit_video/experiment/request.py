@@ -1,21 +1,27 @@
 """A request to ``fit`` rows of a table with seeds and settings, and the runs that it asks for."""
 
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.experiment.ignored import of_file
 from lit_video.experiment.layers import of_files, of_row, with_user_settings
 from lit_video.experiment.own_files import refuse_varied
 from lit_video.runs.folder import has_result
+from lit_video.settings.class_names import CLASS_FOLDERS, DRAWN_ON_USE, classes_of
 from lit_video.settings.flags import UserSetting
+from lit_video.settings.messages import refuse_unknown_setting
 from lit_video.settings.nested import Nested, short_key
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN, Row, Table
-from lit_video.utils.yaml_files import find_config
+from lit_video.utils.files import data_root, refuse_no_root
+from lit_video.utils.yaml_files import EXPERIMENTS, find_config, find_part
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,47 @@ class Run:
             return None
         return self.request.folder / weights.removeprefix(OF_RUN) / f"seed{self.seed}"
 
+    def refuse_early(self) -> None:
+        """Refuse what is known to be wrong before torch is imported: unknown settings, and a folder without videos."""
+        for setting in self.request.user_settings:
+            group = setting.key.partition(".")[0]
+            if group in CLASS_FOLDERS and self._last(group) in classes_of(CLASS_FOLDERS[group]):
+                with self._at(setting.key):
+                    refuse_unknown_setting(setting.key)
+        with self._at("data.root"):
+            self._refuse_no_videos()
+
+    @contextmanager
+    def _at(self, key: str) -> Iterator[None]:
+        """Put a setting's origin before an error."""
+        try:
+            yield
+        except UserError as error:
+            raise UserError(f"{self.origin(key)}: {error}") from error
+
+    def _refuse_no_videos(self) -> None:
+        """Refuse a data set of this package whose folder does not exist."""
+        kind = str(self._last("data"))
+        root = self._last("data.root")
+        if not isinstance(root, str) or kind not in classes_of("datamodules") or kind == DRAWN_ON_USE:
+            return
+
+        source = ""
+        if kind == "VideoCSV":
+            source = str(self._last("data.source") or "")
+            if not source:  # the paths of its tables may be absolute
+                return
+        refuse_no_root(data_root(root), kind, source)
+
+    def _last(self, key: str) -> Any:
+        """Return the last value of a setting in files, row and flags, as it is written; ``None`` without one."""
+        request = self.request
+        layers = [of_file(path)[1] for path in request.base_files]
+        layers += [self.row.settings.items(), *(of_file(path)[1] for path in request.table.own)]
+        layers.append([(setting.key, setting.value) for setting in request.user_settings])
+        values = [value for layer in layers for name, value in layer if name == key]
+        return values[-1] if values else None
+
     def refuse_unfinished_start(self, weights: str | None) -> None:
         """Refuse to start from the weights of a run that is not finished."""
         start = self.start
@@ -124,10 +171,18 @@ class Run:
 
         table, scale, row = start.parts[-4:-1]
         recipe = self.request.recipe
-        of_scale = scale
+        chosen = ""
         if recipe and scale.endswith(f"-{recipe}"):
-            of_scale = f"{scale.removesuffix(f'-{recipe}')} --recipe {recipe}"
-        before = f"--config {table} --config scale/{of_scale} --row {row} --seeds {self.seed}"
+            scale = scale.removesuffix(f"-{recipe}")
+            chosen = f" --recipe {recipe}"
+
+        words = []
+        for name in (table, *(f"scale/{part}" for part in scale.split("+"))):
+            file = find_part(self.request.table.path, f"{name}.yaml")
+            if name == table or file.is_file():  # without an overlay the scale is the table's own
+                of_package = file.is_relative_to(EXPERIMENTS) or not file.is_file()
+                words.append(f"--config {name if of_package else shlex.quote(str(file))}")
+        before = f"{' '.join(words)}{chosen} --row {row} --seeds {self.seed}"
         advice = f"first run lit_video fit {before} --runs {self.request.folder}"
         raise UserError(f"model.weights: {start} is not finished: {advice}, or give other --model.weights")
 

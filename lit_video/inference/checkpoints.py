@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from threading import get_ident
 from typing import Any
-from zipfile import is_zipfile
 
 import torch
 from safetensors.torch import load_file
@@ -18,7 +17,7 @@ from lit_video.errors import OptionError, one_line
 from lit_video.modules import VideoClassifier
 from lit_video.network.aggregation import linear_head
 from lit_video.utils.class_paths import known_class
-from lit_video.weights.integrity import EXPORTED, refuse_damage
+from lit_video.weights.integrity import EXPORTED, refuse_damage, refuse_no_checkpoint
 from lit_video.weights.parts import without
 from lit_video.weights.reading import CHECKPOINT_KEY, held, refuse_changed
 
@@ -28,8 +27,7 @@ LARGER = "size is larger than that of the weights in the checkpoint"
 
 def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
     """Read a checkpoint without running its code; errors name the setting ``option``."""
-    if not path.is_file():
-        raise OptionError(option, f"{path}: no such file; a run's checkpoint is last.ckpt")
+    refuse_no_checkpoint(path, option)
     if path.suffix == ".safetensors":  # written by export --to safetensors
         try:
             settings = json.loads(path.with_name(EXPORTED).read_text(encoding="utf-8"))
@@ -39,8 +37,6 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
             return {"state_dict": weights, "hyper_parameters": hyper_parameters, CHECKPOINT_KEY: settings}
         except Exception as error:  # the file may come from anybody
             raise OptionError(option, f"{path} with {EXPORTED} is no export of lit_video: {one_line(error)}") from error
-    if not is_zipfile(path):
-        raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video")
 
     try:
         refuse_damage(path)

@@ -113,7 +113,9 @@ class VideoPredictions(Shown):
             UserError: the model has none, because its own aggregation has no last layer called ``head``.
         """
         if self.paths and not self.features.shape[1]:
-            raise UserError("the model has no features: name the last linear layer of its aggregation head")
+            raise UserError(
+                "the model has no features: give its aggregation its last linear layer as the attribute head"
+            )
         return self.features
 
     @property

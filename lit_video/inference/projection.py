@@ -1,5 +1,6 @@
 """Projection of video features to two dimensions, and its scatter plot."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,9 +10,13 @@ from numpy.typing import NDArray
 from lit_video.errors import UserError
 from lit_video.inference.result_pictures import style_of
 from lit_video.utils.figures import short
+from lit_video.utils.text import natural
 
 FEWEST_POINTS = 5  # with fewer points t-SNE shows nothing
 PERPLEXITY = 30.0  # t-SNE's size of a neighbourhood
+# the legend: names of one column, and columns, beside which more names make the picture higher
+NAMES_IN_COLUMN = 30
+MOST_COLUMNS = 4
 
 
 def project(features: NDArray[np.floating], seed: int = 0) -> NDArray[np.float64]:
@@ -35,9 +40,13 @@ def points_figure(points: NDArray[np.float64], classes: Sequence[str], hollow: S
     class_of = np.array(classes)
     unfilled = np.array(hollow)
 
-    figure = Figure(figsize=(8.5, 6), layout="constrained")
+    names = sorted(set(classes), key=natural)
+    columns = min(MOST_COLUMNS, math.ceil(len(names) / NAMES_IN_COLUMN))
+    lines = math.ceil(len(names) / columns)
+
+    figure = Figure(figsize=(6.2 + 2.3 * columns, max(6, 0.3 + 0.19 * lines)), layout="constrained")
     axes = figure.subplots()
-    for number, name in enumerate(sorted(set(classes))):
+    for number, name in enumerate(names):
         members = class_of == name
         style = style_of(number)
         axes.plot(*points[members & ~unfilled].T, linestyle="", label=short(name), **style)
@@ -45,5 +54,5 @@ def points_figure(points: NDArray[np.float64], classes: Sequence[str], hollow: S
 
     axes.set(xticks=[], yticks=[])
     axes.set_title(title, fontsize=10)
-    figure.legend(loc="outside right upper", fontsize=9, frameon=False)
+    figure.legend(loc="outside right upper", ncols=columns, fontsize=9, frameon=False)
     return figure

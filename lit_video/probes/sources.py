@@ -10,16 +10,19 @@ from torch import Tensor, nn
 from lit_video.datamodules.films import find_skill
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
+from lit_video.network.aggregation import last_linear
 from lit_video.network.transformer import VideoTransformer, all_tokens
 from lit_video.probes.clip_format import clip_format
 from lit_video.probes.frozen import FrozenModel, ModelOptions
 from lit_video.probes.libraries import (
     CLASSIFIER_INPUT,
     is_hugging_face,
+    last_layer,
     of_hugging_face,
     of_program,
     of_timm,
     of_torchvision,
+    reading_inputs,
 )
 from lit_video.probes.videos import PROBED_SKILLS
 from lit_video.utils.environment import choose_device
@@ -103,7 +106,10 @@ def _remarks(trained: "TrainedModel", options: ModelOptions) -> list[str]:
 def _of_classifier(model: VideoClassifier, name: str, options: ModelOptions, *, clip: Any) -> FrozenModel:
     network = model.network
     if not options.tokens:
-        return FrozenModel(name, model.forward_features, clip, what=CLASSIFIER_INPUT, module=model)
+        layer = last_linear(network)
+        if layer is None:  # in a network of the user's own
+            layer = last_layer(network, name)
+        return FrozenModel(name, reading_inputs(model, layer), clip, what=CLASSIFIER_INPUT, module=model)
     if not isinstance(network, VideoTransformer):
         raise UserError(f"{name}: a {type(network).__name__} has no tokens; leave out --tokens")
 

@@ -220,3 +220,11 @@ def data_root(root: str) -> Path:
     variable, _, name = root.partition("/")
     folder = data_folder() / name if variable == "$LIT_VIDEO_DATA" else user_path(root)
     return folder.absolute()
+
+
+def refuse_no_root(root: Path, kind: str, source: str = "") -> None:
+    """Refuse a folder that does not exist of a data set, by the name of its class; ``source``: what it should hold."""
+    if root.is_dir():
+        return
+    content = "train/, val/ and test/" if kind == "VideoFolder" else f"annotations and videos of {kind}"
+    raise UserError(f"data.root: {root} does not exist; give the folder that holds {source or content}")

@@ -7,7 +7,7 @@ from hashlib import file_digest
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
-from lit_video.errors import UserError
+from lit_video.errors import OptionError, UserError
 from lit_video.runs.chosen_checkpoint import record_beside
 from lit_video.runs.finished import read_finished
 from lit_video.utils.files import write_atomically
@@ -16,6 +16,14 @@ _logger = logging.getLogger(__name__)
 
 EXPORTED = "settings.json"  # name of the file beside the weights of an export
 DIGEST = "digest"  # key in this file: digest of the weights
+
+
+def refuse_no_checkpoint(file: Path, option: str = "ckpt") -> None:
+    """Refuse, without torch, a file that is no checkpoint by its form; errors name the setting ``option``."""
+    if not file.is_file():
+        raise OptionError(option, f"{file}: no such file; a run's checkpoint is last.ckpt")
+    if file.suffix != ".safetensors" and not is_zipfile(file):
+        raise OptionError(option, f"{file} is damaged, or no checkpoint of lit_video")
 
 
 def refuse_damage(file: Path) -> None:

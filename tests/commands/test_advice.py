@@ -4,9 +4,15 @@ import re
 import shlex
 
 import pytest
+import torch
 
+import lit_video
 from lit_video.__main__ import main
+from lit_video.api.check import check
 from lit_video.commands.parser import parse
+from lit_video.errors import UserError
+from lit_video.utils.environment import choose_device
+from lit_video.weights.hub import weights_path
 from tests.commands.test_mistakes import TRIED
 from tests.conftest import ROOT
 
@@ -107,3 +113,46 @@ def test_the_mistakes_that_are_listed_have_an_obeyed_command():
     own = re.compile(r"table|sweep TABLE --jobs|.*\.\.|test --ckpt ablation|test --weights|finetune (nowhere|docs$)")
     told = [line for line, message in TRIED if IMPERATIVE.search(message)]
     assert [line for line in told if line not in OBEYED and line not in PARSED and not own.match(line)] == []
+
+
+def test_the_folder_and_the_settings_of_a_data_set_are_given_as_told(here, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="holds no file; give the folder of the data set"):
+        check("empty", "VideoFolder")
+    with pytest.raises(UserError, match="is no setting of the data set; give those of data"):
+        check("videos", "VideoFolder", settings={"model": {"window": 1}})
+    checked = check("videos", "VideoFolder", settings={"data": {"num_frames": 4}})
+    assert checked.data.num_frames == 4
+
+
+@pytest.mark.parametrize("variable", ["RANK", "WANDB_SWEEP_ID"])
+def test_a_process_that_trains_one_run_gets_one_as_told(variable, monkeypatch):
+    monkeypatch.setenv(variable, "1")
+    monkeypatch.setattr("lit_video.training.run.run_row", lambda run, stops: None)
+    with pytest.raises(UserError, match="trains only one; name it by --row and --seeds"):
+        lit_video.fit("ablation_tw", seeds=[0])
+    assert lit_video.fit("ablation_tw", rows="tw1", seeds=[0])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_a_device_that_is_not_there_is_left_out_as_told():
+    with pytest.raises(UserError, match="leave the flag out"):
+        choose_device("cuda")
+    assert choose_device(None).type == "cpu"
+
+
+def test_a_name_of_hugging_face_is_given_as_a_folder_as_told(tmp_path):
+    with pytest.raises(UserError, match=r"hf download some/model --local-dir DIR\) and give DIR"):
+        weights_path("some/model")
+    assert weights_path(str(tmp_path)) == tmp_path
+
+
+def test_an_installation_that_lacks_a_package_says_what_installs_it(monkeypatch, capsys):
+    def lacking(words):
+        raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
+
+    monkeypatch.setattr("lit_video.__main__.parse", lacking)
+    monkeypatch.setattr("sys.prefix", str(ROOT / ".venv"))
+    assert main(["fit"]) == 2
+    assert "run pip install -e . -c constraints.txt, or make setup" in capsys.readouterr().err
+    assert (ROOT / "constraints.txt").is_file() and "\nsetup:" in (ROOT / "Makefile").read_text()

@@ -44,6 +44,13 @@ def test_what_fails_is_said_with_what_to_do(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2**20))
     assert main(["doctor", "--runs", str(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
+    told = (
+        "give another --runs: ViT-B keeps 2 GB",
+        "take fewer --data.num_workers",
+        "give --runs on a file system with locks",
+        "set LIT_VIDEO_DATA to another folder",
+    )
+    assert all(any(f"-> {advice}" in line for line in lines) for advice in told)
     for words in ("no-such-lib", "this PyTorch finds no GPU", "no flock", "0.00 GB free"):
         advice = [after.strip() for line, after in pairwise(lines) if words in line]
         assert advice and all(line.startswith("-> ") for line in advice)

@@ -55,7 +55,7 @@ def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table
         (["--model.windw=1"], "command line: model.windw: no such setting (did you mean model.window?)"),
         (["--data.frame=4"], "command line: data.frame: no such setting (did you mean data.num_frames?)"),
         (["--model.optimization.lr=abc"], "model.optimization.lr: Expected a float. Got value: abc"),
-        (["--data=VideoFolder", "--data.root=/nowhere"], "data.root: the folder /nowhere does not exist"),
+        (["--data=VideoFolder", "--data.root=/nowhere"], "data.root: /nowhere does not exist; give the folder"),
     ],
 )
 def test_a_wrong_flag_is_reported(flags, message, table, tiny, tmp_path, capsys):
@@ -140,6 +140,20 @@ data prepare empty x                           | SRC: empty holds no video
 probe nowhere                                  | nowhere: no such file
 probe empty                                    | empty: holds no checkpoint
 probe photo.jpg                                | photo.jpg: is no model
+probe RUN                  | RUN/last.ckpt is damaged, or no checkpoint of lit_video
+probe torchvision:r3d                          | torchvision:r3d: no video model of torchvision (did you mean s3d?)
+probe timm:resnet10                            | timm:resnet10: no model of timm (did you mean resnet10t?)
+predict --ckpt RUN video.mp4                   | RUN/last.ckpt is damaged, or no checkpoint of lit_video
+embed video.mp4 --ckpt RUN | RUN/last.ckpt is damaged, or no checkpoint of lit_video
+attention video.mp4 --ckpt RUN                 | RUN/last.ckpt is damaged, or no checkpoint of lit_video
+export --ckpt RUN --to pt2 -o x                | RUN/last.ckpt is damaged, or no checkpoint of lit_video
+test --ckpt RUN --config ablation_tw           | RUN/last.ckpt is damaged, or no checkpoint of lit_video
+data check photos --dataset VideoFolder --data.nope 0 | data.nope: no such setting (did you mean data.order?)
+data floors utd_mhad --data.root nowhere       | nowhere does not exist; give the folder that holds UTD-MHAD
+fit ablation_tw --data=VideoFolder --data.root nowhere | nowhere does not exist; give the folder that holds train/
+fit xvit_ssv2 --config scale/ssv2 --data.root nowhere | folder that holds annotations and videos of SomethingV2
+fit ablation_tw --data.frame 4                 | command line: data.frame: no such setting
+fit ablation_tw --model.windw 1 | model.windw: no such setting (did you mean model.window?)
 probe hub:nothing                              | hub:nothing: no such weights
 probe nothing.py:f                             | nothing.py: no such file
 probe nothing.pt2                              | nothing.pt2: no such file
@@ -174,7 +188,7 @@ def write_no_videos(folder):
     """Write an empty folder, a photo, a folder of photos, and a run without content."""
     for name in ("empty", "photos", "RUN"):
         (folder / name).mkdir()
-    for name in ("photo.jpg", "photos/1.jpg", "RUN/last.ckpt"):
+    for name in ("photo.jpg", "photos/1.jpg", "RUN/last.ckpt", "video.mp4"):
         (folder / name).write_bytes(b"")
 
 

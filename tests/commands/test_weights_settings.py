@@ -78,7 +78,8 @@ def test_the_release_s_own_settings_are_taken(classes, changes):
 def test_of_other_classes_ratio_and_segments_are_not_known():
     weights = StoredWeights(release(8))
     assert not {"ratio", "segments"} & model_settings(weights).keys()
-    with pytest.raises(ValueError, match="these weights 8: their ratio and segments are not known"):
+    told = r"8: their ratio and segments are not known; set them as in training, with --model.weights_settings ignore"
+    with pytest.raises(ValueError, match=told):
         refuse_other_settings(XViT(num_classes=8, **RELEASED).hparams, weights)
 
 

@@ -144,3 +144,11 @@ def test_what_features_cannot_do_is_refused(data, model):
     for change in ({"order": "reversed"}, {"broken": "skip"}, erased):
         with pytest.raises(ValueError, match=r"features are computed from unchanged videos: leave out .*erasing"):
             data(**change)
+
+
+def test_features_that_are_larger_than_float16_holds_are_left_out_as_told(data, model, tmp_path):
+    start = XViT(2, **MODEL).network.state_dict()
+    torch.save(start | {"norm.weight": 1e6 * start["norm.weight"]}, tmp_path / "large.pth")
+    with pytest.raises(UserError, match=r"not finite in float16; leave out data\.features"):
+        fit(model(weights=str(tmp_path / "large.pth")), data())
+    fit(model(weights=str(tmp_path / "large.pth")), data(features=None))

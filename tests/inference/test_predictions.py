@@ -48,6 +48,17 @@ def test_names_of_fewer_classes_than_the_logits_have_are_refused():
         ranked_videos([Path("a.mp4")], torch.randn(1, 4), {"verb": ["put"], "noun": ["cup", "pan"]}, top=1)
 
 
+class Headed(Aggregation):
+    """Layer that is found as the classifier."""
+
+    def __init__(self, dim, classes):
+        super().__init__()
+        self.head = torch.nn.Linear(dim, classes)
+
+    def forward(self, x):
+        return self.head(x)
+
+
 class NoHead(Aggregation):
     """Layer whose name says nothing of a classifier."""
 
@@ -72,6 +83,11 @@ def test_a_model_without_a_known_head_predicts_and_has_no_features(colours, tmp_
         predictions.write_features(tmp_path / "features.npz")
     with pytest.raises(UserError, match="features"):
         lit_video.embed(replace(colours, model=model), video, evaluation=HERE)
+
+    with pytest.raises(UserError, match="give its aggregation its last linear layer as the attribute head"):
+        _ = predictions.checked_features
+    model.network.aggregate = Headed(16, 3)
+    assert predict(replace(colours, model=model), video, evaluation=HERE).checked_features.shape == (1, 16)
 
 
 def test_of_videos_that_cannot_be_read_the_tables_are_empty(colours, tmp_path):

@@ -1,7 +1,10 @@
 """Test that pictures of a test and of a table show the numbers that they are given."""
 
 import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from lit_video.inference.projection import points_figure
 from lit_video.inference.result_pictures import confusion_figure, heat_map
 from lit_video.tables.rendering import GroupAccuracies
 from lit_video.tables.summary import row_summary
@@ -49,3 +52,15 @@ def test_a_heat_map_of_directions_is_white_at_the_floor_and_ends_with_the_bounds
     figure = heat_map(GroupAccuracies("direction", ["drift", "zoom"], [(row, [45.0, 100.0])]))
     np.testing.assert_allclose(opacity(figure), [[0, 1], [0, 0.75]])
     assert ">bound of any sum over frames</text>" in svg(figure)
+
+
+@pytest.mark.parametrize("classes", [5, 31])
+def test_no_class_is_cut_off_beside_the_points(classes):
+    names = [f"class {number} of a name that is rather long" for number in range(classes)]
+    figure = points_figure(np.eye(classes, 2), names, [False] * classes, title="title")
+    figure.set_dpi(150)  # that of the files
+    FigureCanvasAgg(figure).draw()
+    (legend,) = figure.legends
+    assert [text.get_text().split()[1] for text in legend.get_texts()] == [*map(str, range(classes))]
+    box = legend.get_window_extent()
+    assert box.x0 >= figure.axes[0].get_window_extent().x1 and box.y0 >= 0 and box.x1 <= figure.bbox.x1

@@ -172,8 +172,11 @@ def test_gpus_are_shared_out(given, args, shared, monkeypatch):
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2 if given else 4)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given) if given else monkeypatch.delenv("CUDA_VISIBLE_DEVICES", False)
     assert [slot["CUDA_VISIBLE_DEVICES"] for slot in slots(*args)] == shared
-    with pytest.raises(UserError, match="--gpus-per-run 8: this machine has "):
+    with pytest.raises(UserError, match=r"--gpus-per-run 8: this machine has .*; give --jobs N on a CPU"):
         slots(None, 8)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert len(slots(3, None)) == 3, "as told"
 
 
 @pytest.mark.parametrize(("jobs", "variables"), [(None, [{}]), (1, [{}]), (2, [{"OMP_NUM_THREADS": "4"}] * 2)])

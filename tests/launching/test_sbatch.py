@@ -58,9 +58,20 @@ def test_the_last_line_that_is_a_number_is_the_jobs(answer, run, sbatch, capsys)
 @pytest.mark.parametrize("answer", ["", BANNER, "job <queued>", "error 12 of 3"])
 def test_an_answer_without_a_number_is_refused(answer, run, sbatch):
     sbatch(answer)
-    with pytest.raises(UserError, match=r"sbatch printed .*squeue"):
+    with pytest.raises(
+        UserError, match=r"sbatch printed .*look there \(squeue --me\) and cancel them before you repeat"
+    ):
         submit([run], Resources())
     assert read_status(run.folder) is None
+    sbatch("123")
+    submit([run], Resources())
+    assert read_status(run.folder).job == "123_0", "repeated as told"
+
+
+def test_a_machine_without_sbatch_says_where_it_is(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="no sbatch here; take a login node of the cluster"):
+        submit([run], Resources())
 
 
 def test_the_job_around_it_is_not_handed_on(run, sbatch, monkeypatch, tmp_path):

@@ -1,5 +1,6 @@
 """Test the state of a run, as its folder, its lock and Slurm show it."""
 
+import subprocess
 import time
 from types import SimpleNamespace
 
@@ -81,6 +82,17 @@ def fake_squeue(folder, script, monkeypatch):
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+def test_a_slurm_that_does_not_answer_is_asked_again_as_told(tmp_path, monkeypatch):
+    fake_squeue(tmp_path, "sleep 1", monkeypatch)
+    run = subprocess.run
+    monkeypatch.setattr("subprocess.run", lambda command, **options: run(command, **options | {"timeout": 0.01}))
+    with pytest.raises(UserError, match="squeue: no answer within a minute; try again"):
+        queued_jobs()
+    monkeypatch.setattr("subprocess.run", run)
+    fake_squeue(tmp_path, "echo '7_1|RUNNING|None'", monkeypatch)
+    assert queued_jobs() == {"7_1": ""}
 
 
 def test_slurm_is_asked_only_about_what_it_was_given(tmp_path, monkeypatch):

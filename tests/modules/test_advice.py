@@ -1,20 +1,35 @@
 """Test that what a message says of a line of Python can be typed, and goes on."""
 
 import re
+import sys
 
 import lightning
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
+from torch.utils.data import DataLoader
 
 import lit_video
+from lit_video.inference.ranking import ranked_videos
+from lit_video.inference.rollout import Recording
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule
 from lit_video.network.streaming import Stream
 from lit_video.network.vit import ViTSize
+from tests.checkpoints import QUIET
 
 SMALL = ViTSize(16, 1, 2)
+
+
+def recorded(function):
+    """Return the attention weights of a function of tokens, as attention maps do."""
+    with Recording() as recording:
+        function(torch.zeros(2, 2, 8))
+    return recording.weights
+
+
 NAMES = {
     "XViT": XViT,
     "TimeSformer": TimeSformer,
@@ -34,6 +49,9 @@ NAMES = {
     "torch": torch,
     "nn": nn,
     "lit_video": lit_video,
+    "ranked_videos": ranked_videos,
+    "recorded": recorded,
+    "F": F,
 }
 MODEL = "XViT(4, **small)"
 CAUSAL = "XViT(4, causal=True, positions='space', ta_layers=0, **small)"
@@ -109,6 +127,16 @@ TOLD = [
         "lit_video.row_settings('ablation_tw', rows='tw1', seeds=[0])",
     ),
     (f"{MODEL}(clip[:, :, :2])", "choose as many", f"{MODEL}(clip)"),
+    (
+        "recorded(lambda x: nn.MultiheadAttention(8, 2)(x, x, x))",
+        "use scaled_dot_product_attention",
+        "recorded(lambda x: F.scaled_dot_product_attention(x, x, x))",
+    ),
+    (
+        "ranked_videos(['a.mp4'], torch.full((1, 4), torch.nan), ['a', 'b', 'c', 'd'], top=1)",
+        "check its weights",
+        f"ranked_videos(['a.mp4'], {MODEL}.eval()(clip), ['a', 'b', 'c', 'd'], top=1)",
+    ),
 ]
 
 
@@ -117,3 +145,20 @@ def test_what_a_message_says_is_typed_and_goes_on(line, advice, typed):
     with pytest.raises((TypeError, ValueError, lit_video.UserError), match=re.escape(advice)):
         eval(line, NAMES)
     assert eval(typed, NAMES) is not None
+
+
+def test_a_backbone_that_is_frozen_gets_weights_as_told(tmp_path):
+    options = dict(num_frames=4, image_size=16, size=SMALL, patch_size=8)
+    clips = DataLoader([(torch.zeros(3, 4, 16, 16), number % 4) for number in range(4)], batch_size=2)
+    trainer = lightning.Trainer(max_epochs=1, **QUIET)
+    with pytest.raises(lit_video.UserError, match=r"give model\.weights"):
+        trainer.fit(XViT(4, freeze="backbone", **options), clips)
+    torch.save(XViT(4, **options).network.state_dict(), tmp_path / "start.pth")
+    trainer.fit(XViT(4, freeze="backbone", weights=str(tmp_path / "start.pth"), **options), clips)
+
+
+def test_a_trainer_of_the_other_package_is_replaced_as_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pytorch_lightning", sys)
+    with pytest.warns(UserWarning, match=r"take its Trainer and callbacks, .*from lightning import Trainer"):
+        model = eval(MODEL, NAMES)
+    assert isinstance(model, lightning.LightningModule) and lightning.Trainer(**QUIET)

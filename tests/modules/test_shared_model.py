@@ -270,6 +270,10 @@ def test_a_checkpoint_with_adapters_is_refused_with_the_cure(tmp_path):
     with pytest.raises(UserError, match=r"holds adapters; save it after .*merge_and_unload"):
         load(tmp_path / "adapted.ckpt")
 
+    model.network.blocks[0].mlp.fc1 = model.network.blocks[0].mlp.fc1.base_layer  # as after merge_and_unload
+    untrained(model, tmp_path / "merged.ckpt", ["a", "b", "c", "d"], num_frames=4, image_size=16)
+    assert load(tmp_path / "merged.ckpt").class_names == ["a", "b", "c", "d"]
+
 
 def test_a_model_may_be_built_while_another_thread_reads_a_small_checkpoint(tmp_path):
     untrained(XViT(4, **TOKENS), tmp_path / "small.ckpt", ["a", "b", "c", "d"], num_frames=4, image_size=16)

@@ -4,12 +4,19 @@ import os
 import re
 import shutil
 
+import numpy as np
 import pytest
 
+from lit_video.commands.parser import parse
 from lit_video.errors import UserError
-from lit_video.own_videos.dividing import assign_splits, folds, without_rare
+from lit_video.own_videos.dividing import FEW_TO_TRAIN, assign_splits, folds, without_rare
+from lit_video.own_videos.experiment import experiment_file
 from lit_video.own_videos.finding import OwnVideo, find_own_videos
 from lit_video.own_videos.groups import find_groups, refuse_equal_files, refuse_segments_of_learned_videos
+from lit_video.own_videos.starts import DEFAULT_WEIGHTS, at_hand
+from lit_video.reports.next_step import next_step
+from lit_video.runs.predictions import Predictions, TaskPredictions
+from lit_video.weights.hub import NotFetched
 from tests.own_videos.test_columns import LABELS, PERSONS, found_in, parts, table
 
 NUMBERS = [str(number) for number in range(24)]
@@ -199,6 +206,56 @@ def test_splits_get_training_videos_as_told():
         assign_splits([*trained, *tested, *other], None)
     assert assign_splits([*trained, *tested, *other, *videos({"jump": 3}, "train")], None)[0]
     assert assign_splits([*trained, *tested], None)[0]
+
+
+def test_classes_get_a_second_video_for_training_as_told():
+    single = videos({f"class {number}": 1 for number in range(FEW_TO_TRAIN)}, "train")
+    tested = videos({"class 0": 4, "class 1": 4}, "test")
+    with pytest.raises(UserError, match="add videos to train/"):
+        assign_splits([*single, *tested], None)
+    added = [OwnVideo(f"more/{video.path}", video.label, "train") for video in single]
+    assert assign_splits([*single, *added, *tested], None)[0]
+
+
+def test_an_output_beside_the_videos_is_given_elsewhere_as_told(place):
+    with pytest.raises(UserError, match="give another folder"):
+        experiment_file(place, place)
+    assert experiment_file(place, place.parent / "own") == place.parent / "own/mine.yaml"
+
+
+def test_default_weights_that_cannot_be_fetched_are_copied_as_told(monkeypatch, capsys, tmp_path):
+    def offline(release):
+        raise NotFetched(release, "no network")
+
+    monkeypatch.setattr("lit_video.own_videos.starts.fetch", offline)
+    assert not at_hand(DEFAULT_WEIGHTS, "Trained from scratch")
+    (command,) = re.findall(r"run lit_video (.*) on a machine with a network", capsys.readouterr().out)
+    assert parse(command.split()).run
+
+
+def test_a_model_that_is_of_no_use_is_given_more_as_told(tmp_path):
+    (tmp_path / "docs").mkdir()
+    wrong = TaskPredictions(
+        predicted=np.array([0, 0, 0, 1]),
+        rank=np.array([0, 1, 1, 0]),
+        confidence=np.ones(4),
+        target=np.array([0, 1, 1, 1]),
+        classes=["sit", "turn"],
+    )
+    told = next_step(tmp_path, Predictions(np.arange(4), {"": wrong}))
+    (flags,) = re.findall(r"give it more time \((.*?)\)", told)
+    assert flags == "--minutes N and another --output" and "(--weights NAME)" in told
+    command = [
+        "finetune",
+        str(tmp_path / "docs"),
+        "--minutes",
+        "9",
+        "--output",
+        str(tmp_path / "more"),
+        "--weights",
+        "hub:drawn",
+    ]
+    assert parse(command).run
 
 
 def test_one_group_gets_others_as_told():

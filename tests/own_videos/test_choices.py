@@ -181,6 +181,8 @@ def effort(rate, training, *, validated=0, runs=1, **facts):
 def test_the_time_that_training_takes_is_said_before_it_starts(rate, minutes, said):
     line = duration_in_words(effort(rate, 100), 10, minutes=minutes)
     assert line.startswith(f"This takes about {said}") and ("--minutes" in line) == ("not" in said)
+    told = "Fewer or shorter videos, or a GPU, take less" in line
+    assert told == ("not" in said) and "not the" not in duration_in_words(effort(rate, 1), 10, minutes=minutes)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from lit_video.__main__ import main
 from lit_video.attention import Joint
 from lit_video.errors import UserError
 from lit_video.probes.frozen import ModelOptions
+from lit_video.probes.library_names import refuse_unknown_model
 from lit_video.probes.sources import frozen_model
 from lit_video.weights.hub import DRAWN_FILE
 from lit_video.weights.integrity import EXPORTED
@@ -190,6 +191,17 @@ def test_a_video_model_of_torchvision_has_the_clips_of_its_published_weights(mon
         frozen_model("torchvision:r3d_18", ModelOptions())
     with pytest.raises(UserError, match="mvit_v2_s"):
         frozen_model("torchvision:mvit_v2", ModelOptions())
+
+
+def test_no_model_of_a_library_is_refused_by_its_name():
+    import timm
+    from torchvision.models import list_models, video
+
+    source = [f"timm:{name}" for name in timm.list_models()[::300]]
+    for name in [*source, *(f"torchvision:{name}" for name in list_models(video)), "timm:vit_base_resnet26d_224"]:
+        refuse_unknown_model(name)
+    with pytest.raises(UserError, match="; one of mc3_18, "):
+        refuse_unknown_model("torchvision:nothing")
 
 
 @pytest.mark.parametrize("batch", [1, 2])

@@ -5,10 +5,12 @@ import csv
 import numpy as np
 import pytest
 import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from lit_video.api.probe import WEAK, Probed
 from lit_video.probes.attentive import attentive_hits
 from lit_video.probes.heads import linear_hits
+from lit_video.probes.picture import figure_of
 from lit_video.probes.videos import ProbeVideos, steps_of
 from lit_video.tables.statistics import accuracy_interval, chance_of_share
 from tests.probes.conftest import mean_colours, motion, probed, still
@@ -139,6 +141,18 @@ class _Nothing:
         return None
 
 
+def check_picture(figure):
+    """Check that no mark of the legend is told by its colour alone, and that the legend is not cut off."""
+    figure.set_dpi(150)  # that of the files
+    FigureCanvasAgg(figure).draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y0 >= 0
+    marks = [(line.get_marker(), line.get_markerfacecolor() == "white") for line in legend.get_lines()]
+    assert len({*marks}) == len(marks)
+    assert not {line.get_marker() for line in figure.axes[0].lines} & {"o"}, "no test is of what is recognised"
+
+
 def test_the_result_shows_itself_and_is_written(here):
     seen = probed(motion, pairs=4)
     assert isinstance(seen, Probed)
@@ -149,6 +163,7 @@ def test_the_result_shows_itself_and_is_written(here):
         rows = list(csv.DictReader(file))
     assert [row["skill"] for row in rows] == list(seen.skills)
     assert float(rows[0]["direction"]) == seen.skills["drift"].direction.value
+    check_picture(figure_of("title", seen.measured))
 
 
 def test_intervals_of_shares_hold_their_level():

@@ -53,6 +53,7 @@ def test_a_key_that_is_there_twice_is_renamed_as_told(own):
 CLAIM = {"claim": "c", "section": "1", "table": "ablation_tw", "better": [["tw2", "tw0"]], "varies": "model.window"}
 CLAIMS = {
     "kind": ({**CLAIM, "spread": ["tw0"]}, "give one of", CLAIM),
+    "a comma": ({**CLAIM, "section": ["4", "1"]}, "quote a text that has a comma", {**CLAIM, "section": "4, 1"}),
     "varies": ({**CLAIM, "varies": []}, "name the settings in which the rows of a pair differ", CLAIM),
     "control": ({**CLAIM, "claim": "temporal attention is better"}, "name its control row (control)", CLAIM),
     "rows": (

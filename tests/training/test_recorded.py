@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.commands.parser import parse
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.experiment.recorded import run_settings
@@ -160,3 +161,24 @@ def test_no_folder_that_a_record_names_is_written_to(run, tmp_path):
     change_result(copy, identity={"settings": settings})
     assert main(["test", "--ckpt", str(copy), "--trainer.accelerator=cpu"]) == 0
     assert not root.exists()
+
+
+def test_what_a_record_lacks_is_given_as_told(record):
+    path = record()
+    (path.parent / "last.ckpt").touch()
+    path.write_text('{"identity": {"settings": {"trainer": {}}}}')
+    with pytest.raises(UserError, match=r"has no settings .*; give --config FILE"):
+        run_settings(path)
+    assert parse(["test", "--ckpt", "last.ckpt", "--config", "ablation_tw"]).run
+
+
+def test_the_file_of_a_record_s_scheme_is_given_as_told(record, monkeypatch):
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    path = record(group="model", attention_type="scheme_of_mine.Mine")
+    (path.parent / "last.ckpt").touch()
+    code = path.parent / "scheme_of_mine.py"
+    code.write_text("from lit_video.attention import Space\n\n\nclass Mine(Space):\n    pass\n")
+    with pytest.raises(UserError, match="if you trust it, give its file as --scheme"):
+        run_settings(path)
+    assert parse(["test", "--ckpt", "last.ckpt", "--scheme", str(code)]).scheme == str(code)
+    assert "scheme_of_mine.Mine" in str(run_settings(path))

@@ -23,6 +23,7 @@ _NAMES = {
     16: "YCgCo-Re",
     17: "YCgCo-Ro",
 }
+_READ_BY_ZSCALE = {8, 10, 12, 13, 14}  # further matrices that zimg reads
 _CONVERT = "ffmpeg -i IN -vf zscale=matrix=709 OUT"
 
 
@@ -76,4 +77,5 @@ def refuse_colours(frame: VideoFrame) -> None:
     if matrix in _CONVERTED or frame.format.is_rgb:
         return
     name = _NAMES.get(matrix, f"matrix {matrix} of H.273")
-    raise av.PatchWelcomeError(0, f"its colours are stored as {name}, which is not converted; convert it: {_CONVERT}")
+    advice = f"convert it: {_CONVERT}" if matrix in _READ_BY_ZSCALE else "export it from its source as BT.709"
+    raise av.PatchWelcomeError(0, f"its colours are stored as {name}, which is not converted; {advice}")
