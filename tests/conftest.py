@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from itertools import groupby
 
 import matplotlib
@@ -55,6 +56,17 @@ def pytest_collection_modifyitems(items, config):
         if depends_on_surroundings(tests[0]):
             for test in tests:
                 test.add_marker("around")
+
+
+@pytest.fixture(autouse=True)
+def whole_data_loaders():
+    """Undo Lightning's patch of DataLoader, which a data hook that raises leaves behind: later loaders cannot be copied."""
+    yield
+    loading = sys.modules.get("torch.utils.data")
+    for name in ("__init__", "__setattr__", "__delattr__") if loading else ():
+        if f"__old{name}" in vars(loading.DataLoader):
+            setattr(loading.DataLoader, name, vars(loading.DataLoader)[f"__old{name}"])
+            delattr(loading.DataLoader, f"__old{name}")
 
 
 @pytest.fixture(scope="session")
