@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(items, config):
 
 @pytest.fixture(autouse=True)
 def whole_data_loaders():
-    """Undo Lightning's patch of DataLoader, which a data hook that raises leaves behind: later loaders cannot be copied."""
+    """Undo Lightning's patch of DataLoader, which a data hook that raises leaves behind: no later copy works."""
     yield
     loading = sys.modules.get("torch.utils.data")
     for name in ("__init__", "__setattr__", "__delattr__") if loading else ():
