@@ -11,6 +11,7 @@ from benchmarks import evidence
 from benchmarks.evidence import Leg, Planned, packed, read_plan, table_of
 from lit_video.errors import UserError
 from lit_video.runs.packing import pack_runs
+from lit_video.tables.reading import read_table
 from tests.fake_runs import change_result, recorded, write_result
 
 PLAN = """
@@ -222,3 +223,14 @@ def test_every_plan_of_the_repository_can_be_worked_off():
     assert plans
     for path in plans:
         assert all(table_of(run.files).row(run.row) for run in read_plan(path).runs)
+
+
+def test_the_campaign_trains_every_row_of_its_tables_with_equal_seeds():
+    plan = read_plan(evidence.ROOT / "benchmarks/campaign/plan.yaml")
+    seeds = {}
+    for run in plan.runs:
+        seeds.setdefault((run.table, run.read.scale), {}).setdefault(run.row, set()).add(run.seed)
+    for (name, scale), rows in seeds.items():
+        table = read_table([evidence.EXPERIMENTS / f"{name}.yaml"])
+        assert scale == table.scale and rows.keys() == {row.name for row in table.rows}, name
+        assert len({*map(frozenset, rows.values())}) == 1, f"{name}: {rows}"

@@ -8,7 +8,7 @@ import pytest
 from lit_video.datamodules.drawing import encode
 from lit_video.own_videos import first_answer as module
 from lit_video.own_videos.finding import OwnVideo
-from lit_video.own_videos.first_answer import WAVES, first_answer, over_time
+from lit_video.own_videos.first_answer import first_answer
 
 EACH = 8  # videos of each class
 
@@ -61,11 +61,3 @@ def test_one_class_to_train_and_no_time_give_no_answer(films, monkeypatch):
     assert first_answer(folder, one, None) is None
     monkeypatch.setattr(module, "LONGEST_READ", -1.0)
     assert first_answer(folder, videos, None) is None
-
-
-def test_features_over_time_are_the_mean_and_what_turns_with_time():
-    frames = np.random.default_rng(0).normal(size=(16, 3))
-    forwards, backwards = over_time(frames), over_time(frames[::-1])
-    signs = np.repeat((-1.0) ** np.arange(WAVES + 1), 3)
-    assert np.allclose(forwards[:3], frames.mean(0))
-    assert np.allclose(backwards, signs * forwards)

@@ -89,6 +89,7 @@ def test_the_run_to_train_before_is_named_with_its_recipe(capsys, tmp_path):
         "--row=model1",
         "--recipe=released",
         f"--runs={tmp_path}",
+        f"--data.root={tmp_path}",
         "--trainer.accelerator=cpu",
         "--trainer.devices=1",
     ]
