@@ -220,8 +220,12 @@ def steps_needed(start: Start) -> int:
 def most_epochs(start: Start, training: int, batch: int) -> int:
     """Return the most epochs that are chosen: ``MOST_EPOCHS``, from scratch more until they have enough steps.
 
+    A linear probe has few weights, and learns the videos by heart if it sees them more often than ``PROBE_EPOCHS``.
+
     ``training`` is the number of training videos of a run, ``batch`` that of a step.
     """
+    if start.probe == "waves":
+        return PROBE_EPOCHS
     if start.weights:
         return MOST_EPOCHS
     return max(MOST_EPOCHS, math.ceil(MOST_STEPS_FROM_SCRATCH * batch / training))

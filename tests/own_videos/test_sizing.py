@@ -47,4 +47,5 @@ def test_a_small_model_is_frozen_where_ten_epochs_of_all_layers_do_not_fit(choos
     model = nested(found.choices)["model"]
     assert (model.get("probe"), model.get("freeze")) == (probe, "backbone" if probe else None)
     assert list(found.rows) == ["probed" if probe else "finetuned"]
+    assert nested(found.choices)["trainer"]["max_epochs"] <= (50 if probe else 200)
     assert ("features" in nested(found.choices)["data"]) is bool(probe)
