@@ -115,7 +115,7 @@ def begun_at(run: FinishedRun, step: int) -> str:
 STAGES = {
     ("crossing", "positions", "parts"): crossing,
     ("crossing", "finish", "vivit", "tubelets", "vivit_tubelets", "xvit", "timesformer", "longer"): lengths,
-    ("lesson",): lessons,
+    ("lesson", "xvit_lesson"): lessons,
 }
 
 
