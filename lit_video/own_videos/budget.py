@@ -137,8 +137,6 @@ def probed(
 ) -> tuple[Start, list[Choice], float]:
     """Put a probe on a frozen backbone: of all tokens if there is time to train it, else of the mean of each frame.
 
-    A small backbone gets a probe of waves, which learns in seconds.
-
     Returns:
         The start with the probe, the choices that go with it, and the seconds of a view in the backbone.
     """
@@ -148,11 +146,6 @@ def probed(
         once = min(seconds(lambda: net(clip), torch.device("cpu")) for _ in range(2))
     views = videos * (1 + RANDOM)
     backbone = f"{views} views go through it once, about {views * once:.0f} s on a CPU"
-
-    if start.is_small:
-        reason = "a linear classifier of the mean over frames and of slow waves over time learns in seconds"
-        chosen = [Choice("model.freeze", "backbone", backbone), Choice("model.probe", "waves", reason)]
-        return replace(start, probe="waves"), chosen, once
 
     available = 60 * minutes
     needed = views * once + PROBE_EPOCHS * training * _probe_step(net, start.clips | {"batch_size": 8}) / 8
@@ -220,12 +213,8 @@ def steps_needed(start: Start) -> int:
 def most_epochs(start: Start, training: int, batch: int) -> int:
     """Return the most epochs that are chosen: ``MOST_EPOCHS``, from scratch more until they have enough steps.
 
-    A linear probe has few weights, and learns the videos by heart if it sees them more often than ``PROBE_EPOCHS``.
-
     ``training`` is the number of training videos of a run, ``batch`` that of a step.
     """
-    if start.probe == "waves":
-        return PROBE_EPOCHS
     if start.weights:
         return MOST_EPOCHS
     return max(MOST_EPOCHS, math.ceil(MOST_STEPS_FROM_SCRATCH * batch / training))

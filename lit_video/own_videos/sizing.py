@@ -100,10 +100,6 @@ class _Candidate:
     def epochs(self) -> int:
         return int(self.lengths[0].value)
 
-    def fits(self, minutes: float) -> bool:
-        """Return whether the fewest epochs that are trained fit into the time."""
-        return self.effort.epochs(60 * minutes) >= FEWEST_EPOCHS
-
 
 @dataclass(frozen=True)
 class _Choosing:
@@ -185,8 +181,7 @@ class _Choosing:
 def choose_settings(task: Workload, start: Start) -> Chosen:
     """Choose whether to freeze the backbone, the size of clips, the length of training, and further tests.
 
-    If weights that nobody asked for leave too few epochs, the models start from scratch instead. A small model whose
-    fewest epochs do not fit into the time is frozen, unless the user says otherwise.
+    If weights that nobody asked for leave too few epochs, the models start from scratch instead.
     """
     here = Machine.here()
     machine = here.shared(task.runs)
@@ -214,11 +209,6 @@ def choose_settings(task: Workload, start: Start) -> Chosen:
         smallest = choosing.candidate(choosing.sizes[0])
 
     best = choosing.largest(smallest)
-    if start.is_small and task.frozen is None and not task.rows and not best.fits(minutes):
-        start, frozen, once = _frozen(replace(task, frozen=True), start, machine, minutes=minutes)
-        choosing = replace(choosing, start=start, rows=start.rows, frozen=frozen, once=once)
-        best = choosing.candidate(choosing.sizes[0])
-
     settings = best.settings
     if not start.weights and best.epochs < ENOUGH:
         settings = choices.crop_less(settings)
