@@ -14,15 +14,12 @@ from benchmarks.evidence import Planned, packed, read_plan
 from benchmarks.harness import Table, ran
 from lit_video.datamodules.temporal_skills import SKILLS
 from lit_video.errors import UserError
-from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import FinishedRun
-from lit_video.settings.flat import flatten
-from lit_video.tables.finishing import end_of, is_above_chance, lesson_steps, steps_of_half
+from lit_video.tables.finishing import begun_by_step, end_of, lesson_skills, lesson_steps, steps_of_half
 
 PLAN = Path(__file__).with_name("plan.yaml")
 LESSON = ("drift", "order1")  # skills of the crossing's first lesson
 LESSONS = (500, 1000, 1500)  # lengths of the lesson that rule 5 compares
-VALIDATION_PAIRS = 64  # for each skill
 COMMON = ("trials", "trials_2000", "half", "embedded_longer")  # files of every cell of the crossing, and of a length
 CHOSEN = "trials_cooldown"  # last file of the cell that the crossing has chosen
 Trial = tuple[Planned, FinishedRun]
@@ -31,12 +28,6 @@ Trial = tuple[Planned, FinishedRun]
 def score(run: FinishedRun, lesson: Collection[str]) -> float:
     """Return the directions right of fresh films, in percent: the mean over the skills outside of a lesson."""
     return fmean(run.result.metrics[f"fresh/direction/{name}"] for name in SKILLS if name not in lesson)
-
-
-def lesson_of(run: FinishedRun) -> list[str]:
-    """Return the skills that a run's first lesson shows."""
-    classes = flatten(run.identity.settings)["data.init_args.lesson.classes"]
-    return list(dict.fromkeys(name.split()[0] for name in classes))
 
 
 def scales(run: Planned) -> list[str]:
@@ -85,7 +76,7 @@ def lengths(runs: Sequence[Trial]) -> Iterator[Table]:
 
         metrics = finished.result.metrics
         cells = [f"{metrics[f'{split}/video_top1']:.1f}" for split in ("train", "fresh")]
-        lesson = lesson_of(finished)
+        lesson = sorted(lesson_skills(finished, SKILLS))
         cells.append(f"{score(finished, lesson):.1f}")
         cells.append(", ".join(f"{name} {metrics[f'fresh/direction/{name}']:.0f}" for name in lesson))
         cells += [begun_at(finished, lesson_steps(finished)), ", ".join(end.not_begun), ", ".join(end.unfinished)]
@@ -107,9 +98,8 @@ def lessons(runs: Sequence[Trial]) -> Iterator[Table]:
 
 def begun_at(run: FinishedRun, step: int) -> str:
     """Name the lesson's skills whose directions right lie above chance on the validation videos after some steps."""
-    (end,) = (point for point in read_curves(run.folder) if point["step"] == step and "val/loss" in point)
-    begun = [name for name in lesson_of(run) if is_above_chance(end[f"val/direction/{name}"], VALIDATION_PAIRS)]
-    return ", ".join(begun)
+    begun = begun_by_step(run)[step]
+    return ", ".join(name for name in sorted(lesson_skills(run, SKILLS)) if begun[name])
 
 
 STAGES = {

@@ -3,7 +3,7 @@
 import re
 from argparse import ArgumentTypeError, BooleanOptionalAction, Namespace
 from ast import literal_eval
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,6 +14,7 @@ from lit_video.settings.effects import RUN_KEYS
 from lit_video.settings.flags import read_flags
 from lit_video.utils.arguments import Count, Positive, Whole, fits, words_for
 from lit_video.utils.files import user_path
+from lit_video.utils.video_files import refuse_no_video
 from lit_video.utils.yaml_files import find_config
 
 # flags that Lightning's command line reads
@@ -76,6 +77,14 @@ def checkpoint(text: str) -> Path:
     from lit_video.runs.chosen_checkpoint import find_checkpoint  # here, because a command's help needs none of it
 
     return find_checkpoint(text)
+
+
+def refuse_bad_inputs(videos: Iterable[str | Path], arguments: Namespace) -> None:
+    """Refuse paths of no video, and a file of ``--ckpt`` that is no checkpoint, before torch is imported."""
+    from lit_video.weights.integrity import refuse_no_checkpoint  # here, because a command's help needs none of it
+
+    refuse_no_video(videos, arguments.fps)
+    refuse_no_checkpoint(arguments.ckpt)
 
 
 def scheme_file(text: str) -> str:

@@ -4,11 +4,10 @@ import sys
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import add_own_code, call_arguments, derive, existing, new_file
+from lit_video.commands.arguments import add_own_code, call_arguments, derive, existing, new_file, refuse_bad_inputs
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.text import printable
-from lit_video.utils.video_files import refuse_no_video
 
 FUNCTION = "attention_maps"
 
@@ -24,10 +23,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Write the picture."""
-    from lit_video.weights.integrity import refuse_no_checkpoint  # here, because the command's help needs none of it
-
-    refuse_no_video([arguments.video], arguments.fps)
-    refuse_no_checkpoint(arguments.ckpt)
+    refuse_bad_inputs([arguments.video], arguments)
     maps = lit_video.attention_maps(**call_arguments(arguments, FUNCTION))
     path = maps.write(arguments.output)
     print(printable("; ".join([f"wrote {path}", *maps.lines])), file=sys.stderr)

@@ -5,11 +5,10 @@ from argparse import Namespace
 
 import lit_video
 from lit_video.api.embed import ENDINGS
-from lit_video.commands.arguments import VIDEO_PATHS, add_own_code, call_arguments, derive, new_file
+from lit_video.commands.arguments import VIDEO_PATHS, add_own_code, call_arguments, derive, new_file, refuse_bad_inputs
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
-from lit_video.utils.video_files import refuse_no_video
 
 FUNCTION = "embed"
 
@@ -29,10 +28,7 @@ def run(arguments: Namespace) -> int:
 
     Exit status 1: a video could not be read.
     """
-    from lit_video.weights.integrity import refuse_no_checkpoint  # here, because the command's help needs none of it
-
-    refuse_no_video(arguments.videos, arguments.fps)
-    refuse_no_checkpoint(arguments.ckpt)
+    refuse_bad_inputs(arguments.videos, arguments)
     evaluation = lit_video.Evaluation(**call_arguments(arguments, "Evaluation"), progress=True)
     embedding = lit_video.embed(**call_arguments(arguments, FUNCTION), evaluation=evaluation)
     path = embedding.write(arguments.output)

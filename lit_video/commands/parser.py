@@ -95,7 +95,7 @@ class Parser(argparse.ArgumentParser):
         group = self.add_subparsers(metavar="COMMAND", title="commands")
         for name, module in modules.items():
             text = inspect.cleandoc(module.__doc__ or "")
-            if hasattr(module, "FUNCTION"):  # what a command's function says of itself, with what ``run`` adds
+            if hasattr(module, "FUNCTION"):  # its function describes the command, and ``run`` adds to it
                 _, _, more = inspect.cleandoc(module.run.__doc__ or "").partition("\n\n")
                 text = "\n\n".join(filter(None, [plain(signature(module.FUNCTION).text), more]))
             summary = text.partition("\n")[0].replace("%", "%%")

@@ -4,11 +4,10 @@ import sys
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import VIDEO_PATHS, add_own_code, call_arguments, derive, new_file
+from lit_video.commands.arguments import VIDEO_PATHS, add_own_code, call_arguments, derive, new_file, refuse_bad_inputs
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
-from lit_video.utils.video_files import refuse_no_video
 
 FUNCTION = "predict"
 MOST_LISTED = 20  # videos; of more a summary is printed
@@ -32,10 +31,7 @@ def run(arguments: Namespace) -> int:
     With more than 20 videos a summary by class is printed, and -o writes the classes of each. A video that cannot be
     read is listed with the reason, the others are predicted, and the exit status is 1.
     """
-    from lit_video.weights.integrity import refuse_no_checkpoint  # here, because the command's help needs none of it
-
-    refuse_no_video(arguments.videos, arguments.fps)
-    refuse_no_checkpoint(arguments.ckpt)
+    refuse_bad_inputs(arguments.videos, arguments)
     evaluation = lit_video.Evaluation(**call_arguments(arguments, "Evaluation"), progress=True)
     predictions = lit_video.predict(**call_arguments(arguments, FUNCTION), evaluation=evaluation)
     if arguments.output:

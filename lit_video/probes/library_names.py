@@ -8,7 +8,7 @@ from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 from lit_video.weights.hub import IMAGES, VIDEOS
 
-# what a name begins with: the library, its folder of models, and what a wrong name is not
+# beginning of a name: the library, its folder of models, and their kind in words
 LIBRARIES = {
     VIDEOS: ("torchvision", "models/video", "video model of torchvision"),
     IMAGES: ("timm", "models", "model of timm"),

@@ -11,6 +11,7 @@ On other videos a training is finished if 90 % of its training videos are right,
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -105,27 +106,37 @@ def lesson_skills(run: FinishedRun, skills: Collection[str]) -> frozenset[str]:
     return frozenset(skill for skill in skills if any(name.startswith(f"{skill} ") for name in classes))
 
 
-def steps_to_begin(run: FinishedRun) -> dict[str, int | None]:
-    """Return after how many steps a run's directions stay above chance on the validation videos, by skill.
+def begun_by_step(run: FinishedRun) -> dict[int, dict[str, bool]]:
+    """Return whether each skill's directions lie above chance on the validation videos, by the validation's step.
 
-    Validation comes at some steps only. A skill that is at chance at the end has ``None``; without a curve by skill, or
-    on videos that do not say how many of each skill are validated, there are none.
+    Empty without a curve by skill, or on videos that do not say how many of each skill are validated.
     """
     pairs = flatten(run.identity.settings).get("data.init_args.pairs")
     if pairs is None:
         return {}
-    begun: dict[str, int | None] = {}
+    by_step = {}
     for point in read_curves(run.folder):
-        for name, percent in point.items():
-            skill = name.removeprefix(VALIDATED)
-            if skill == name:
-                continue
-            earlier = begun.get(skill)
-            begun[skill] = (earlier or int(point["step"])) if is_above_chance(percent, pairs[1]) else None
-    return begun
+        directions = {name: percent for name, percent in point.items() if name.startswith(VALIDATED)}
+        if directions:
+            begun = {name.removeprefix(VALIDATED): _is_above(percent, pairs[1]) for name, percent in directions.items()}
+            by_step[int(point["step"])] = begun
+    return by_step
 
 
-def is_above_chance(percent: float, pairs: int) -> bool:
+def steps_to_begin(run: FinishedRun) -> dict[str, int | None]:
+    """Return after how many steps a run's directions stay above chance on the validation videos, by skill.
+
+    Validation comes at some steps only. A skill that is at chance at the end has ``None``. See :func:`begun_by_step`.
+    """
+    steps: dict[str, int | None] = {}
+    for step, begun in begun_by_step(run).items():
+        for skill, is_begun in begun.items():
+            steps[skill] = (steps.get(skill) or step) if is_begun else None
+    return steps
+
+
+@lru_cache(maxsize=4096)  # many runs and skills have the same few shares of right directions
+def _is_above(percent: float, pairs: int) -> bool:
     """Return whether the 95 % interval of directions right lies above chance, on films and as many reverses."""
     films = np.arange(2 * pairs)
     right = films < round(len(films) * percent / 100)

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from lit_video.attention import Space
-from lit_video.attention.scheme import Scheme
 from lit_video.commands.parser import parse
 from lit_video.errors import UserError
 from lit_video.schemes.contract import check_contract
@@ -62,19 +61,13 @@ def test_a_class_of_a_notebook_is_saved_in_a_file_and_imported_as_told(write):
     assert importable(import_module("saved_of_mine").Mine) == f"{path}:Mine"
 
 
-class Even(Scheme):
+class Even(Space):
     """Attention within each frame of an even number of frames."""
-
-    class_tokens = "frame"
-
-    def __init__(self, width, num_heads):
-        super().__init__()
-        self.space = Space(width, num_heads)
 
     def forward(self, x, grid):
         if grid.t % 2:
             raise RuntimeError("an odd number of frames")
-        return self.space(x, grid)
+        return super().forward(x, grid)
 
 
 class Refusing(Even):
