@@ -72,7 +72,7 @@ class Planned:
 
     stage: str
     table: str
-    configs: tuple[str, ...]  # overlays, such as experiments/scale/profile.yaml
+    configs: tuple[str, ...]  # overlays, such as experiments/scale/half.yaml
     row: str
     seed: int
     seconds: float  # planned, of one core

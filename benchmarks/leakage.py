@@ -28,7 +28,7 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 SCALES = {
     "embedded": "",
     "embedded_even": "scale/embedded_even.yaml",
-    "profile": "scale/twelve.yaml",
+    "twelve": "scale/twelve.yaml",
     "frames16": "parts/frames16.yaml",
     "frames32": "parts/frames32.yaml",
     "gpu": "scale/gpu.yaml",

@@ -116,7 +116,7 @@ def profile(
     """Say what an attention scheme sees of time.
 
     A scheme is checked; drawn, which tokens see which, and after how many layers; compared with built-in schemes in
-    parameters, multiply-adds, memory and time; and trained on the temporal skills, with half of the tables' steps,
+    parameters, multiply-adds, memory and time; and trained on the temporal skills, for half of the tables' steps,
     beside its control without attention over frames and the rows of the skills table. One seed gives numbers, and no
     order of rows.
     A scheme that breaks its contract is not measured, see ``Profile.ok``. For a trained model: :func:`lit_video.probe`.
@@ -253,5 +253,5 @@ def _skills(name: str, scheme: str, folder: Path, *, training: _Training) -> Ski
     not_run = unmeasured(rows)
     for line in filter(None, ["\n".join(learned), not_run]):
         _logger.info(line)
-    page = report(runs / SKILLS_TABLE / "profile", output=folder / "profile.html", overridden=True).path
+    page = report(runs / SKILLS_TABLE / table.scale, output=folder / "profile.html", overridden=True).path
     return Skills(groups, learned, not_run, page)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lit_video.tables.summary import RowSummary
 
 SKILLS_TABLE = "skills"
-PROFILE_SCALE = "scale/profile"
+PROFILE_SCALE = "scale/half"
 CONTROL = "control_timesformer"  # TimeSformer's row without attention over frames, trained beside a scheme
 
 

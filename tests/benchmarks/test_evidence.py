@@ -24,7 +24,7 @@ stages:
       Whether a window
       is worth anything.
     runs:
-      - configs: [experiments/scale/profile.yaml]
+      - configs: [experiments/scale/half.yaml]
         seeds: [0, 1]
         steps: 100
         step: 0.5

@@ -98,9 +98,9 @@ def packed(tmp_path, monkeypatch):
     """Folder of experiments whose pack has fake runs of a row of the skills table."""
     files = [skills_table.EXPERIMENTS / "skills.yaml", skills_table.EXPERIMENTS / f"{skills_table.PROFILE_SCALE}.yaml"]
     table = read_table(files)
-    folder = tmp_path / "made/skills/profile/joint/seed0"
+    folder = tmp_path / "made/skills/half/joint/seed0"
     folder.mkdir(parents=True)
-    facts = {"table": "skills", "scale": "profile", "row": "joint", "seed": 0, "gmacs": 1.0, "test_videos": 8}
+    facts = {"table": "skills", "scale": "half", "row": "joint", "seed": 0, "gmacs": 1.0, "test_videos": 8}
     write_result(folder, **facts, metrics={"test/video_top1": 50.0, "test/direction/drift": 75.0})
     change_result(folder, identity={"settings": recorded(table.settings | table.row("joint").settings)})
     experiments = tmp_path / "experiments"

@@ -238,4 +238,3 @@ def test_every_skill_set_of_the_experiments_is_tested():
     names = {name for skills, _ in SETS for name in skills}
     assert {"drift", "zoom", "rotation", "meeting", "speed", "duration", "count", "occlusion"} < names
     assert {steps for _, steps in SETS} >= {8, 16, 32}
-    assert (EXPERIMENTS / "scale" / "profile.yaml").is_file()

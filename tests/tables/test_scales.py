@@ -8,7 +8,7 @@ from lit_video.tables.reading import read_table
 from lit_video.utils.yaml_files import read_yaml
 from tests.tables.experiments import EXPERIMENTS, PAPERS, differing, equal, request_of, resolved
 
-OWN = ("avletters*.yaml", "embedded_*.yaml", "profile.yaml", "twelve.yaml", "utd_mhad*.yaml")  # tested elsewhere
+OWN = ("avletters*.yaml", "embedded_*.yaml", "twelve.yaml", "utd_mhad*.yaml")  # tested elsewhere
 OTHER = {path for pattern in OWN for path in (EXPERIMENTS / "scale").glob(pattern)}
 SCALES = sorted(set((EXPERIMENTS / "scale").glob("*.yaml")) - OTHER)
 RECIPES = {scale: read_yaml(scale).get("recipes", {}) for scale in SCALES}
