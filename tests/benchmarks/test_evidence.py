@@ -151,7 +151,7 @@ def test_the_command_shows_hours_and_works_off_some_stages(file, plan, tmp_path,
 def test_a_failed_run_does_not_stop_the_others_and_the_status_says_so(plan, tmp_path, monkeypatch, capsys):
     fake(tmp_path, monkeypatch, [("xvit1 seed 1", "fail")])
     assert Leg(plan, tmp_path / "runs", minutes=60).work() == 1
-    assert "FAILED: skills profile xvit1 seed 1: it went wrong" in capsys.readouterr().out
+    assert "FAILED: skills half xvit1 seed 1: it went wrong" in capsys.readouterr().out
     assert sum(bool(packed(run, tmp_path / "results")) for run in plan.runs) == len(plan.runs) - 1
 
 
