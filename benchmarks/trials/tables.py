@@ -105,7 +105,7 @@ def begun_at(run: FinishedRun, step: int) -> str:
 STAGES = {
     ("crossing", "positions", "parts"): crossing,
     ("crossing", "finish", "vivit", "tubelets", "vivit_tubelets", "xvit", "timesformer", "longer"): lengths,
-    ("lesson", "xvit_lesson", "ta_layers", "ta_positions"): lessons,
+    ("lesson", "xvit_lesson", "ta_layers", "ta_positions", "frames"): lessons,
 }
 
 
