@@ -20,7 +20,7 @@ from lit_video.tables.finishing import begun_by_step, end_of, lesson_skills, les
 PLAN = Path(__file__).with_name("plan.yaml")
 LESSON = ("drift", "order1")  # skills of the crossing's first lesson
 LESSONS = (500, 1000, 1500)  # lengths of the lesson that rule 5 compares
-COMMON = ("trials", "trials_2000", "half", "embedded_longer")  # files of every cell of the crossing, and of a length
+COMMON = ("trials", "trials_2000", "half", "half_2500", "embedded_longer")  # files of every cell of the crossing, and of a length
 CHOSEN = "trials_cooldown"  # last file of the cell that the crossing has chosen
 Trial = tuple[Planned, FinishedRun]
 
@@ -92,7 +92,7 @@ def lessons(runs: Sequence[Trial]) -> Iterator[Table]:
     body = []
     for run, finished in runs:
         begun = [begun_at(finished, steps) for steps in LESSONS]
-        body.append([f"{run.table}/{run.row}", str(run.seed), *begun])
+        body.append([of_any_length(run), str(run.seed), *begun])
     yield Table("Lesson: skills begun on the validation videos", ["row", "seed", *map(str, LESSONS)], body, [])
 
 
@@ -104,8 +104,8 @@ def begun_at(run: FinishedRun, step: int) -> str:
 
 STAGES = {
     ("crossing", "positions", "parts"): crossing,
-    ("crossing", "finish", "vivit", "tubelets", "vivit_tubelets", "xvit", "timesformer", "longer"): lengths,
-    ("lesson", "xvit_lesson", "ta_layers", "ta_positions", "frames"): lessons,
+    ("crossing", "finish", "vivit", "tubelets", "vivit_tubelets", "xvit", "ta_alone", "timesformer", "longer"): lengths,
+    ("lesson", "xvit_lesson", "ta_layers", "ta_positions"): lessons,
 }
 
 
