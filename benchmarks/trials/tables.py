@@ -20,13 +20,8 @@ from lit_video.tables.finishing import begun_by_step, end_of, lesson_skills, les
 PLAN = Path(__file__).with_name("plan.yaml")
 LESSON = ("drift", "order1")  # skills of the crossing's first lesson
 LESSONS = (500, 1000, 1500)  # lengths of the lesson that rule 5 compares
-COMMON = (
-    "trials",
-    "trials_2000",
-    "half",
-    "half_2500",
-    "embedded_longer",
-)  # files of every cell of the crossing, and of a length
+# files of every cell of the crossing, and of a length
+COMMON = ("trials", "trials_2000", "half", "half_2500", "embedded_longer")
 CHOSEN = "trials_cooldown"  # last file of the cell that the crossing has chosen
 Trial = tuple[Planned, FinishedRun]
 
