@@ -28,11 +28,17 @@ def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
 
 def read_curves(run_dir: Path) -> list[Point]:
     """Read the curve's points; empty if the run kept none."""
+    return curves_and_file(run_dir)[0]
 
-    def read() -> list[Point]:
+
+def curves_and_file(run_dir: Path) -> tuple[list[Point], bytes]:
+    """Read the curve's points, and return them with the content of their file; both are empty if the run kept none."""
+
+    def read() -> tuple[list[Point], bytes]:
+        content = run_file(run_dir, CURVES)
         points: list[Point] = []
-        for row in csv.DictReader(io.StringIO(run_file(run_dir, CURVES).decode(), newline="")):
+        for row in csv.DictReader(io.StringIO(content.decode(), newline="")):
             points.append({key: float(value) for key, value in row.items() if value})
-        return points
+        return points, content
 
-    return read_whole(run_dir / CURVES, read, "delete it; the run's results are in other files") or []
+    return read_whole(run_dir / CURVES, read, "delete it; the run's results are in other files") or ([], b"")

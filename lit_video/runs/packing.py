@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import structs
 
 from lit_video.errors import UserError
-from lit_video.runs.curves import CURVES, read_curves
+from lit_video.runs.curves import CURVES, curves_and_file
 from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import RUN, read_record, run_file, run_folders
+from lit_video.runs.folder import RUN, read_record, run_folders
 from lit_video.runs.packs import PackedFiles, most_unpacked, pack_of, packed_runs
 from lit_video.runs.predictions import (
     FILE,
@@ -83,8 +83,9 @@ def packed_record(record: Record) -> bytes:
 def _files(run_dir: Path) -> PackedFiles:
     run = read_finished(run_dir)
     files = {RUN: packed_record(_without_folders(read_record(run_dir)))}
-    if read_curves(run_dir):
-        files[CURVES] = run_file(run_dir, CURVES)
+    points, content = curves_and_file(run_dir)
+    if points:
+        files[CURVES] = content
     predictions = read_predictions(run_dir, run.result if run else None)
     if predictions:
         files[FILE] = packed_predictions(predictions)

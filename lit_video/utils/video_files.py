@@ -1,6 +1,6 @@
 """Videos at a place that a user names, told by the names of files alone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lit_video.errors import UserError
@@ -13,10 +13,13 @@ def videos_at(path: Path, fps: float | None = None) -> list[Path]:
     Raises:
         UserError: there is no video, but perhaps a picture.
     """
-    inside = _below(path, fps) if path.is_dir() else [path]
-    if picture := next(filter(is_picture, inside), None):
-        raise UserError(f"{picture}: is a picture, not a video; give the folder of its frames, and --fps N")
-    if not inside and _below(path, fps=1.0):
+    if not path.is_dir():
+        if is_picture(path):
+            raise UserError(f"{path}: is a picture, not a video; give the folder of its frames, and --fps N")
+        return [path]
+
+    inside = sorted(set(_below(path, fps)))
+    if not inside and any(_below(path, fps=1.0)):
         raise UserError(f"{path}: holds pictures but no video; give --fps N, the frame rate of the pictures")
     if not inside:
         raise UserError(f"{path}: holds no video ({', '.join(COMMON)})")
@@ -29,19 +32,18 @@ def is_table(path: Path) -> bool:
 
 
 def refuse_no_video(places: Iterable[str | Path], fps: float | None = None) -> None:
-    """Refuse a place without a video, before torch is imported, which takes seconds."""
+    """Refuse a place without a video, before torch is imported, which takes seconds; list a folder to its first."""
     for path in map(user_path, places):
-        if not is_table(path):
+        is_given = is_table(path) or any(_below(path, fps))
+        if not is_given:
             videos_at(path, fps)
 
 
-def _below(folder: Path, fps: float | None) -> list[Path]:
-    videos: set[Path] = set()
+def _below(folder: Path, fps: float | None) -> Iterator[Path]:
     for path in files_below(folder):
         if not path.is_file():
             continue
         if is_video(path):
-            videos.add(path)
+            yield path
         elif fps and is_picture(path):
-            videos.add(path.parent)
-    return sorted(videos)
+            yield path.parent
