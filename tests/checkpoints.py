@@ -20,7 +20,7 @@ def trained(model, data, path, **limits):
 
 
 def untrained(model, path, class_names=None, **data):
-    """Write the checkpoint of a model with every weight drawn anew, always alike; ``data`` are settings of its clips."""
+    """Write the checkpoint of a model with every weight random, each time alike; ``data`` are settings of its clips."""
     draws = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.parameters():

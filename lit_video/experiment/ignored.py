@@ -42,7 +42,9 @@ def refuse_ignored(files: Sequence[Path], layers: Iterable[SettingsLayer], *, se
             elif key.startswith("data.augmentation."):
                 if recipe and number >= len(base):
                     taken = f"augmentation is the recipe {recipe}, which is taken whole"
-                    raise UserError(f"{origin}: {key}: {taken}; write all its settings, see lit_video/video/recipes.py")
+                    raise UserError(
+                        f"{origin}: {key}: {taken}; write all its settings, see lit_video/video/augmentation.py"
+                    )
                 recipe = None  # it is written out
 
 

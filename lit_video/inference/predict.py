@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lit_video import datamodules, modules
 from lit_video.datamodules.folder import VideoList
-from lit_video.datamodules.long_videos import EPIC_CLASSES
+from lit_video.datamodules.released import EPIC_CLASSES
 from lit_video.errors import OptionError, UserError, one_line
 from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.inference.evaluation import Evaluation

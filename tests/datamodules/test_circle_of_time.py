@@ -14,7 +14,7 @@ from lit_video.datamodules.films import find_skill, hidden_steps, pauses, rolled
 from lit_video.datamodules.floors import TWO_FRAMES, two_frames_ceiling
 from lit_video.datamodules.temporal_skills import first_steps
 from tests.conftest import quick_or_slow
-from tests.tables.experiments import EXPERIMENTS, skill_sets
+from tests.tables.experiments import skill_sets
 
 # (skills, steps) of the data set's default and of every file in experiments/
 SETS = skill_sets()

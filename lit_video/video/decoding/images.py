@@ -18,8 +18,7 @@ from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
 from lit_video.video.decoding.frame_table import ClipFrames, Frames, check_numbers, kept_table
-from lit_video.video.decoding.table import FrameTable, exact
-from lit_video.video.decoding.times import frames_before_gaps
+from lit_video.video.decoding.table import FrameTable, exact, frames_before_gaps
 
 # formats that are read, by content, not by name; others of Pillow start programs (PostScript), or are seldom tested
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
