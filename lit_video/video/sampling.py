@@ -196,20 +196,15 @@ def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> lis
         # Break ties symmetrically, so that a reversed video gives the reversed frames: a border of two frames takes the
         # frame nearer to the video's middle, and at this middle the frame nearer to the span's.
         takes_later = moment < half or (moment == half and moment <= centre)
-        numbers.append(_on_show(table, moment, takes_later=takes_later))
+        if table.times:
+            time = table.times[0] + moment / table.time_base
+            bisect = bisect_right if takes_later else bisect_left
+            numbers.append(bisect(table.times, time) - 1)
+        else:
+            place = moment * table.count / table.seconds
+            number = floor(place) if takes_later else ceil(place) - 1
+            numbers.append(min(number, table.count - 1))
     return numbers
-
-
-def _on_show(table: FrameTable, moment: Fraction, *, takes_later: bool) -> int:
-    """Return the number of the frame that is shown at a moment in seconds; ``takes_later`` decides at a border."""
-    if not table.times:
-        position = moment * table.count / table.seconds
-        number = floor(position) if takes_later else ceil(position) - 1
-        return min(number, table.count - 1)
-
-    time = table.times[0] + moment / table.time_base
-    bisect = bisect_right if takes_later else bisect_left
-    return bisect(table.times, time) - 1
 
 
 @dataclass(frozen=True)

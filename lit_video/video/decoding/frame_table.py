@@ -273,21 +273,15 @@ def _counts_frames(video: _OpenVideo) -> bool:
 
 
 def _decoding_times(video: _OpenVideo, shown: Sequence[Seen]) -> list[int]:
-    """Return decoding times, which have the same steps as presentation times; empty if unknown or not ascending."""
-    if not video.has_timestamps:
-        return _stored_durations(shown)
-    times = [packet.dts for packet in shown if packet.dts is not None]
-    ascending = times == sorted({*times})
-    if len(times) < len(shown) or not ascending:
-        return []
-    return times
+    """Return decoding times, which have the same steps as presentation times; empty if unknown or not ascending.
 
-
-def _stored_durations(shown: Sequence[Seen]) -> list[int]:
-    """Return the times of a stream without times whose pictures say how long each is shown (soft telecine of MPEG-2).
-
-    FFmpeg adds these durations up. If all are equal, they are its own, and there are no times.
+    A stream without times may have pictures that say how long each is shown (soft telecine of MPEG-2). FFmpeg adds
+    these durations up. If all are equal, they are its own, and there are no times.
     """
+    if video.has_timestamps:
+        times = [packet.dts for packet in shown if packet.dts is not None]
+        return times if len(times) == len(shown) and times == sorted({*times}) else []
+
     ordered = sorted((packet for packet in shown if packet.pts is not None), key=lambda packet: packet.pts or 0)
     durations = [packet.duration or 0 for packet in ordered]
     times = [packet.pts or 0 for packet in ordered]

@@ -107,7 +107,13 @@ def _listed(folder: Path) -> ImageFolder:
 
     stem_of = {name: os.path.splitext(name)[0] for name in names}
     forms = Counter(stem.translate(_DIGITS) for stem in stem_of.values())
-    _refuse_equal_stems(folder, stem_of)
+    name_of: dict[str, str] = {}
+    for name, stem in stem_of.items():
+        other = name_of.setdefault(stem.casefold(), name)
+        if other != name:  # but for its ending and its case: a frame would be there twice
+            first, second = sorted((other, name))
+            fault = f"{first} and {second} are one frame by their names"
+            raise DecodeError(f"{folder}: {fault}; give each series a folder of its own, or delete one")
     _refuse_several_series(folder, [*stem_of.values()], forms)
     is_even = len(forms) == 1  # numbers have equally many digits
     names.sort(key=None if is_even else lambda name: natural(stem_of[name]))
@@ -129,17 +135,6 @@ def _shared_beginning(names: Sequence[bytes]) -> bytes:
     while length < min(len(first), len(last)) and first[length] == last[length]:
         length += 1
     return first[:length]
-
-
-def _refuse_equal_stems(folder: Path, stem_of: Mapping[str, str]) -> None:
-    """Refuse two pictures of one name, but for its ending and its case: a frame would be there twice."""
-    name_of: dict[str, str] = {}
-    for name, stem in stem_of.items():
-        other = name_of.setdefault(stem.casefold(), name)
-        if other != name:
-            first, second = sorted((other, name))
-            fault = f"{first} and {second} are one frame by their names"
-            raise DecodeError(f"{folder}: {fault}; give each series a folder of its own, or delete one")
 
 
 def _refuse_several_series(folder: Path, stems: Sequence[str], forms: Mapping[str, int]) -> None:
