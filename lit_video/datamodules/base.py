@@ -283,16 +283,12 @@ class VideoDataModule(SeededClips):
                 trained_on, (dataset.records, trained_before)
             )
 
-        return self._loader(dataset, self._training_sampler(records, reverses))
-
-    def _training_sampler(self, records: Records, reverses: VideoNumbers | None) -> TrainingSampler:
-        """Return the order of training videos: those of a lesson first, and a film beside its reverse."""
         videos = np.arange(len(records))
         if reverses is not None:
             videos = videos[videos < reverses]
             print_once(f"a batch has {plural(self.batch_size // 2, 'film')}, each beside its reverse")
         if self.lesson is None:
-            return training_sampler(self, videos, reverses=reverses)
+            return self._loader(dataset, training_sampler(self, videos, reverses=reverses))
 
         shown = shown_in_lesson(self, records, reverses)
         sampler = training_sampler(
@@ -303,7 +299,7 @@ class VideoDataModule(SeededClips):
             lesson_steps=self.lesson.steps,
         )
         refuse_endless(self.lesson, sampler, self.trainer)
-        return sampler
+        return self._loader(dataset, sampler)
 
     def with_reverses(self, records: Records) -> Records:
         """Return training videos with the reverse of each; here all are there already."""

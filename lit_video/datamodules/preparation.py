@@ -95,8 +95,18 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> Prepared:
     try:
         dst.mkdir(parents=True, exist_ok=True)
         with FileLock(dst / ".prepare.lock", timeout=0):
-            _same_encoding(dst / "encoding.json", encoding)
-            _say_what_is_gained(jobs, encoding)
+            settings = dst / "encoding.json"
+            made_with = json.loads(settings.read_text(encoding="utf-8")) if settings.exists() else asdict(encoding)
+            if made_with != asdict(encoding):
+                fault = f"{dst} was made with {json.dumps(made_with)}"
+                raise UserError(f"DST: {fault}; give another folder, or delete this one")
+            write_atomically(settings, json.dumps(asdict(encoding)) + "\n")
+
+            # a few videos first, to say how much faster their clips are read
+            sample = [job for job in sample_of(jobs) if not job[1].exists()]
+            readable = [job for job in sample if not _prepare(encoding, job)]
+            if readable:
+                _logger.info(measure_speed(readable))
 
             reasons = in_parallel(partial(_prepare, encoding), jobs, "data prepare")
             for (source, target), reason in zip(jobs, reasons, strict=False):
@@ -114,14 +124,6 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> Prepared:
         raise UserError(f"DST: cannot write {dst} ({error.strerror}); give another folder") from error
 
     return Prepared(dst, videos=len(encoded), annotations=len(annotations), broken=broken)
-
-
-def _say_what_is_gained(jobs: Sequence[tuple[Path, Path]], encoding: Encoding) -> None:
-    """Prepare a few videos first, and log how much faster their clips are read."""
-    sample = [job for job in sample_of(jobs) if not job[1].exists()]
-    readable = [job for job in sample if not _prepare(encoding, job)]
-    if readable:
-        _logger.info(measure_speed(readable))
 
 
 def _write_list(dst: Path, encoded: Sequence[Path]) -> None:
@@ -177,16 +179,6 @@ def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
             raise UserError(f"SRC: {sources[target]} and {source} would both become {target}; rename one")
         sources[target] = source
     return [(source, target) for target, source in sources.items()]
-
-
-def _same_encoding(file: Path, encoding: Encoding) -> None:
-    """Refuse an encoding other than the one in ``file``; write it to ``file`` if there is none."""
-    if file.exists():
-        made_with = json.loads(file.read_text(encoding="utf-8"))
-        if made_with != asdict(encoding):
-            fault = f"{file.parent} was made with {json.dumps(made_with)}"
-            raise UserError(f"DST: {fault}; give another folder, or delete this one")
-    write_atomically(file, json.dumps(asdict(encoding)) + "\n")
 
 
 def reencode(source: Path, target: Path, encoding: Encoding) -> None:
