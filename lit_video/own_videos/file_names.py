@@ -49,7 +49,11 @@ def recording_parts(stems: Sequence[str], labels: Sequence[str]) -> RecordingPar
 
     if all(parts) and len({words[-1] for words in parts}) == 1 and not parts[0][-1][-1].isdecimal():
         parts = [words[:-1] for words in parts]  # the word that ends all names, such as rgb
-    parts = _without_functions_of_labels(parts, labels)
+
+    def tells_label(values: Sequence[str]) -> bool:  # each label has one value
+        return len({*values}) > 1 and len({*zip(labels, values, strict=True)}) == len({*labels})
+
+    parts = _without_places(parts, tells_label)
     without_counter = [words[:-1] if words and _CODE.fullmatch(words[-1]) else words for words in parts]
     rests = _without_places(without_counter, lambda values: len({*values}) == 1)
     if any(_is_name(word) for words in rests for word in words):
@@ -67,20 +71,11 @@ def _parts(stem: str) -> list[str]:
     for word in re.split(r"[_\-. ()\[\],+]+", re.sub(_DATE, " ", TIME.sub(" ", stem))):
         if _CODES.fullmatch(word):
             parts += re.findall(r"[A-Za-z]+\d+", word)
+        elif parts and word.isdecimal() and parts[-1].lower() in _BEFORE_A_BLANK and len(word) <= _DIGITS:
+            parts[-1] += word  # the number of a person or a recording: ``person 1`` is ``person1``
         elif word:
             parts.append(word)
-    return _with_their_numbers(parts)
-
-
-def _with_their_numbers(parts: Sequence[str]) -> list[str]:
-    """Join a word of a person or a recording with the number behind it: ``person 1`` is ``person1``."""
-    joined: list[str] = []
-    for word in parts:
-        if joined and word.isdecimal() and joined[-1].lower() in _BEFORE_A_BLANK and len(word) <= _DIGITS:
-            joined[-1] += word
-        else:
-            joined.append(word)
-    return joined
+    return parts
 
 
 def _without_label(parts: Sequence[str], label: str) -> list[str]:
@@ -98,15 +93,6 @@ def _without_label(parts: Sequence[str], label: str) -> list[str]:
 
 def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.casefold())
-
-
-def _without_functions_of_labels(parts: Sequence[Sequence[str]], labels: Sequence[str]) -> list[list[str]]:
-    """Return the parts without those of which each label has one value, if names have equally many parts."""
-
-    def tells_label(values: Sequence[str]) -> bool:
-        return len({*values}) > 1 and len({*zip(labels, values, strict=True)}) == len({*labels})
-
-    return _without_places(parts, tells_label)
 
 
 def _without_places(parts: Sequence[Sequence[str]], is_left_out: Callable[[Sequence[str]], bool]) -> list[list[str]]:

@@ -104,18 +104,13 @@ def find_own_videos(place: Path, asked: ColumnsAsked = AS_THEY_LOOK) -> OwnVideo
     if len(own.class_names) < 2:
         fault = f"holds one class ({own.class_names[0]}); a classifier needs two or more"
         raise UserError(f"{place}: {fault}; looked at {own.where}; {expected}")
-    _refuse_links(own)
-    return own
 
-
-def _refuse_links(own: OwnVideos) -> None:
-    """Refuse a file that is there twice, by a link or another spelling: it could be in both training and test."""
     path_of: dict[str, str] = {}
-    for video in own.videos:
-        file = os.path.realpath(own.root / video.path)
-        first = path_of.setdefault(file, video.path)
+    for video in own.videos:  # a file that is there twice could be in both training and test
+        first = path_of.setdefault(os.path.realpath(own.root / video.path), video.path)
         if first != video.path:
             raise UserError(f"{own.root / video.path}: is the same file as {own.root / first}; keep one of them")
+    return own
 
 
 def _ending(path: Path) -> str:
