@@ -1,7 +1,6 @@
 """Checkpoints on disk: written atomically in the background, read as tensors only."""
 
 import logging
-import math
 import os
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -131,16 +130,12 @@ def remove_later(run_dir: Path, checkpoint: Path | None) -> None:
                 saved_before.update(path.rpartition(f"/{BEST}/")[2] for path in paths)
 
     for file in folder.rglob("*.ckpt"):
-        if _step_of(file) >= step and file.relative_to(folder).as_posix() not in saved_before:
+        try:
+            is_later = peek(file)["global_step"] >= step
+        except Exception:  # a damaged file can raise anything
+            is_later = True
+        if is_later and file.relative_to(folder).as_posix() not in saved_before:
             file.unlink()
-
-
-def _step_of(file: Path) -> float:
-    """Return a checkpoint's optimizer step; infinity for a file that cannot be read."""
-    try:
-        return int(peek(file)["global_step"])
-    except Exception:  # a damaged file can raise anything
-        return math.inf
 
 
 def best_checkpoint(trainer: Trainer) -> Path | None:
