@@ -29,7 +29,9 @@ def refuse_varied(table: Table, row: Row, settings: Nested, *, user_settings: li
             if all(other.settings.get(name) == value for other in table.rows):
                 continue
             for replaced in _replaced(name, value, before, after=after):
-                key = max((key for key in own if _overlap(key, replaced)), key=len, default=replaced)
+                around = [key for key in own if f"{replaced}.".startswith(f"{key}.")]
+                inside = [key for key in own if f"{key}.".startswith(f"{replaced}.")]
+                key = max((*around, *inside), key=len, default=replaced)
                 if not any(_is_inside(key, flag) for flag in flags):
                     raise UserError(f"{path}: {_reason(key, own.get(key), row=row, name=name)}")
 
@@ -61,11 +63,6 @@ def _reason(key: str, value: Any, *, row: Row, name: str) -> str:
 def _flat(settings: Nested) -> dict[str, Any]:
     """Return settings by short key, a class by its name."""
     return {short_key(key): value for key, value in by_key(settings).items() if not key.endswith(f".{ARGUMENTS}")}
-
-
-def _overlap(key: str, other: str) -> bool:
-    """Return whether one of two keys is, or is inside, the other."""
-    return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
 
 
 def _is_inside(key: str, name: str) -> bool:

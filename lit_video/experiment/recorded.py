@@ -1,7 +1,7 @@
 """Settings from a run's record, which may come from an untrusted source."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from lit_video.datamodules import VideoDataModule
@@ -34,27 +34,24 @@ def run_settings(record: Path, user_settings: Sequence[UserSetting] = ()) -> Nes
         precision = settings["trainer"]["precision"]
         taken = {key: settings[key] for key in TAKEN}
         with user_errors(lambda key: str(record)):
-            trusted = TrustedPackages({"lit_video", *_packages(user_settings)})
+            named = [str(setting.value) for setting in user_settings]
+            paths = [name for name in named if "." in name and name.replace(".", "").isidentifier()]
+            trusted = TrustedPackages({"lit_video", *(path.partition(".")[0] for path in paths)})
             trusted.check_class(taken["data"], VideoDataModule, "data")
             trusted.check_class(taken["model"], VideoClassifier, "model")
             read = VideoCLI(taken).resolved()
     except (KeyError, TypeError, AttributeError) as error:  # the record holds something else
         raise UserError(f"{record}: has no settings ({error}); give --config FILE") from error
 
-    _adapt_data(read["data"])
-    _adapt_model(read["model"]["init_args"], record, user_settings)
-    return {"trainer": {"precision": precision}} | picked(read, TAKEN)
-
-
-def _adapt_data(data: Nested) -> None:
-    """Limit the number of workers to the cores, and drop a folder that the data set would write to."""
-    arguments = data["init_args"]
+    arguments = read["data"]["init_args"]
     arguments["num_workers"] = min(arguments["num_workers"], usable_cores())
-
-    module, _, name = data["class_path"].rpartition(".")
+    module, _, name = read["data"]["class_path"].rpartition(".")
     kind = getattr(sys.modules[module], name)
     if kind.prepare_data is not VideoDataModule.prepare_data:  # this class writes videos
         arguments.pop("root", None)
+
+    _adapt_model(read["model"]["init_args"], record, user_settings)
+    return {"trainer": {"precision": precision}} | picked(read, TAKEN)
 
 
 def _adapt_model(model: Nested, record: Path, user_settings: Sequence[UserSetting]) -> None:
@@ -69,11 +66,3 @@ def _adapt_model(model: Nested, record: Path, user_settings: Sequence[UserSettin
         elif not is_known(class_name):
             reason = f"{name} is {class_name!r}, whose module is not imported"
             raise UserError(f"{record}: {reason}; if you trust it, give its file as --scheme")
-
-
-def _packages(user_settings: Sequence[UserSetting]) -> Iterator[str]:
-    """Iterate over the packages of classes that the user's settings name."""
-    for setting in user_settings:
-        name = str(setting.value)
-        if "." in name and name.replace(".", "").isidentifier():
-            yield name.partition(".")[0]

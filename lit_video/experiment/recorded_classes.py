@@ -37,26 +37,23 @@ class TrustedPackages:
         if not isinstance(content, Mapping) or not {CLASS} <= content.keys() <= {CLASS, ARGUMENTS}:
             raise UserError(f"{key} is {value!r}, expected a class with its arguments")
 
-        kind = self._trusted(content[CLASS], base, key)
+        name = content[CLASS]
+        is_name = isinstance(name, str) and name.replace(".", "").isidentifier()
+        is_trusted = is_name and ("." not in name or name.partition(".")[0] in self.names)
+        kind = find_class(name) if is_trusted else None  # imports its module
+        if kind is None or not issubclass(kind, base):
+            advice = f"if you trust it, name it in a flag, as --{key}={name}"
+            raise UserError(f"{key} is {name}, no class of lit_video; {advice}")
+
         arguments = content.get(ARGUMENTS, {})
         if not isinstance(arguments, Mapping):
             raise UserError(f"{key}: its arguments are {arguments!r}, expected names with values")
 
         types, _ = types_of_constructor(kind)
-        for name, argument in arguments.items():
-            if name not in types:
-                raise UserError(f"{key}: {kind.__name__} has no argument {name}")
-            self._check_value(argument, types[name], f"{key}.{name}")
-
-    def _trusted(self, name: Any, base: type, key: str) -> type:
-        """Return a class, and import its module only if its package is trusted."""
-        is_name = isinstance(name, str) and name.replace(".", "").isidentifier()
-        if is_name and ("." not in name or name.partition(".")[0] in self.names):
-            kind = find_class(name)
-            if kind is not None and issubclass(kind, base):
-                return kind
-        advice = f"if you trust it, name it in a flag, as --{key}={name}"
-        raise UserError(f"{key} is {name}, no class of lit_video; {advice}")
+        for argument, value_of_argument in arguments.items():
+            if argument not in types:
+                raise UserError(f"{key}: {kind.__name__} has no argument {argument}")
+            self._check_value(value_of_argument, types[argument], f"{key}.{argument}")
 
     def _check_value(self, value: Any, kind: Any, key: str) -> None:
         classes = [
