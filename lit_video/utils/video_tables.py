@@ -42,7 +42,17 @@ def table_form(path: Path) -> TableForm | None:
     header, *rows = first_rows(path, ROWS_READ) or [[""]]
     listing = Listing(path.parent)
     if not listing.has(header[0]):
-        path_column = _path_column(header, rows, listing)
+        # of the columns whose name may say so the one with most cells of videos, by name if none
+        named = [name for spelling in PATHS for name in header if _spelling(name) == spelling]
+        perhaps = [name for spelling in PERHAPS_PATHS for name in header if _spelling(name) == spelling]
+        number_of: dict[str, int] = {}  # rows in which a cell names a video
+        for name in (*named, *perhaps):
+            place = header.index(name)
+            number_of[name] = sum(len(row) > place and listing.has(row[place]) for row in rows)
+
+        path_column = max(number_of, key=number_of.__getitem__, default=None)  # the first of equals
+        if path_column is None or not number_of[path_column]:
+            path_column = next(iter(named), None)
         if path_column is None:
             return None
         labels = (name for name in header if name != path_column and _spelling(name) in LABELS)
@@ -70,21 +80,6 @@ class Listing:
     def has(self, cell: str) -> bool:
         """Return whether a cell is a video's name, or the name of a file in the folder without its ending."""
         return is_video(cell) or (bool(cell) and is_video(self.folders.there(os.path.abspath(self.folder / cell))))
-
-
-def _path_column(header: Sequence[str], rows: Sequence[Sequence[str]], listing: Listing) -> str | None:
-    """Return the column of paths: of those whose name may say so the one with most cells of videos, by name if none."""
-    named = [name for spelling in PATHS for name in header if _spelling(name) == spelling]
-    perhaps = [name for spelling in PERHAPS_PATHS for name in header if _spelling(name) == spelling]
-
-    number_of: dict[str, int] = {}  # rows in which a cell names a video
-    for name in (*named, *perhaps):
-        place = header.index(name)
-        number_of[name] = sum(len(row) > place and listing.has(row[place]) for row in rows)
-    best = max(number_of, key=number_of.__getitem__, default=None)  # the first of equals
-    if best is not None and number_of[best]:
-        return best
-    return named[0] if named else None
 
 
 def _spelling(name: str) -> str:
