@@ -30,13 +30,13 @@ from lit_video.errors import RunStopped as RunStopped
 from lit_video.errors import UserError as UserError
 from lit_video.inference.attention_maps import AttentionMaps as AttentionMaps
 from lit_video.inference.attention_maps import attention_maps as attention_maps
-from lit_video.inference.evaluation import Evaluation as Evaluation
 from lit_video.inference.predict import TrainedModel as TrainedModel
 from lit_video.inference.predict import VideoPredictions as VideoPredictions
 from lit_video.inference.predict import from_pretrained as from_pretrained
 from lit_video.inference.predict import load as load
 from lit_video.inference.predict import predict as predict
 from lit_video.inference.predict import stream as stream
+from lit_video.inference.videos import Evaluation as Evaluation
 from lit_video.launching.slurm import Resources as Resources
 from lit_video.tables.reading import read_table as read_table
 from lit_video.tables.summary import summary as summary

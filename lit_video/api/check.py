@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from lit_video.api.arguments import File, existing_path, refuse_unwritable
 from lit_video.errors import UserError
-from lit_video.settings.class_names import DRAWN_ON_USE, classes_of, refuse_unknown_class
-from lit_video.settings.flags import Settings, as_user_settings
+from lit_video.settings.flags import DRAWN_ON_USE, Settings, as_user_settings, classes_of, refuse_unknown_class
 from lit_video.settings.messages import refuse_unknown_setting
 from lit_video.utils.files import files_below, user_path
 from lit_video.utils.shown import Part, Shown

@@ -12,8 +12,8 @@ from lightning.pytorch.callbacks import Callback
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.broken import BrokenVideos
 from lit_video.datamodules.split_test import SplitTest
+from lit_video.runs.folder import write_status
 from lit_video.runs.record import State, Status
-from lit_video.runs.status import write_status
 from lit_video.utils.files import write_table
 from lit_video.utils.parallel import EVERY
 from lit_video.utils.text import printable, time_left

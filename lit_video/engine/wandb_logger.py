@@ -20,9 +20,9 @@ from lightning.pytorch.utilities import rank_zero_only
 
 from lit_video.engine.checkpoints import Stopped
 from lit_video.errors import one_line
-from lit_video.runs.result import RowFacts
+from lit_video.runs.record import RowFacts
 from lit_video.settings.differences import lasting_settings
-from lit_video.settings.flat import plain_settings
+from lit_video.settings.nested import plain_settings
 from lit_video.tables.table import Row
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.wandb_login import RECORDED, server, wandb_project, why_offline

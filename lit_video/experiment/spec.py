@@ -14,12 +14,10 @@ from lit_video.experiment.constructors import Constructors
 from lit_video.experiment.ignored import of_file, refuse_ignored
 from lit_video.experiment.layers import of_files, with_user_settings
 from lit_video.experiment.request import Run
-from lit_video.runs.identity import Identity, differences
-from lit_video.runs.result import Override
+from lit_video.runs.record import Identity, Override, differences
 from lit_video.schemes.own_classes import names_of, source_file
 from lit_video.settings.effects import data_names, model_names, picked
-from lit_video.settings.flat import CALLBACKS, OWN, flatten
-from lit_video.settings.nested import ARGUMENTS, CLASS, Nested, merged, short_key
+from lit_video.settings.nested import ARGUMENTS, CALLBACKS, CLASS, OWN, Nested, flatten, merged, short_key
 from lit_video.utils.environment import commit, versions
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import weights_digest

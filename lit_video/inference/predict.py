@@ -18,7 +18,6 @@ from lit_video.datamodules.folder import VideoList
 from lit_video.datamodules.released import EPIC_CLASSES
 from lit_video.errors import OptionError, UserError, one_line
 from lit_video.inference.checkpoints import build_model, read_checkpoint
-from lit_video.inference.evaluation import Evaluation
 from lit_video.inference.ranking import (
     ONLY_TASK,
     ClassNames,
@@ -30,7 +29,7 @@ from lit_video.inference.ranking import (
     write_features,
     write_ranking,
 )
-from lit_video.inference.videos import Paths, find_videos
+from lit_video.inference.videos import Evaluation, Paths, find_videos
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import video_logits, view_scores
 from lit_video.network.aggregation import last_linear

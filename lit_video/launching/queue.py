@@ -17,8 +17,8 @@ from typing import NamedTuple, get_args
 from lit_video.errors import RunFailed, RunStopped, UserError
 from lit_video.experiment.request import Run
 from lit_video.launching.states import Observed, RunState, jobs_of, lock_held, observe
+from lit_video.runs.folder import read_status
 from lit_video.runs.lock import writable
-from lit_video.runs.status import read_status
 from lit_video.settings.effects import picked
 from lit_video.utils.messages import ASIDE
 from lit_video.utils.parallel import EVERY, with_progress
@@ -249,7 +249,7 @@ def _stopped(line: str, status: int) -> RunStopped:
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
     """Check all runs for mistakes; return the unfinished ones."""
-    from lit_video.experiment.finished import FinishedRuns  # here, because importing torch takes seconds
+    from lit_video.experiment.identity import FinishedRuns  # here, because importing torch takes seconds
     from lit_video.training.run import is_done
 
     finished = FinishedRuns()

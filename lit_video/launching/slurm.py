@@ -16,8 +16,8 @@ from msgspec import structs
 from lit_video.errors import UserError
 from lit_video.experiment.request import Run
 from lit_video.launching.queue import own_environment
+from lit_video.runs.folder import read_status, write_status
 from lit_video.runs.record import Status
-from lit_video.runs.status import read_status, write_status
 from lit_video.settings.flags import UserSetting
 
 _logger = logging.getLogger(__name__)

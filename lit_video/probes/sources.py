@@ -12,8 +12,7 @@ from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.network.aggregation import last_linear
 from lit_video.network.transformer import VideoTransformer, all_tokens
-from lit_video.probes.clip_format import clip_format
-from lit_video.probes.frozen import FrozenModel, ModelOptions
+from lit_video.probes.frozen import FrozenModel, ModelOptions, clip_format
 from lit_video.probes.libraries import (
     CLASSIFIER_INPUT,
     is_hugging_face,

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.runs.folder import DELETE_IT, RUN, run_file
-from lit_video.runs.identity import Identity
-from lit_video.runs.record import Change, Record
-from lit_video.runs.result import Override, RunResult
+from lit_video.runs.record import Change, Identity, Override, Record, RunResult
 from lit_video.settings.differences import LONGER
-from lit_video.settings.flat import OWN
+from lit_video.settings.nested import OWN
 from lit_video.utils.files import read_whole
 from lit_video.utils.text import plural
 

@@ -14,8 +14,7 @@ import yaml
 from lit_video.errors import UserError
 from lit_video.runs.packs import NAME_PATTERN
 from lit_video.settings.effects import RUN_KEYS, picked
-from lit_video.settings.flat import flatten
-from lit_video.settings.nested import SECTIONS, YAML, short_key, starts_anew
+from lit_video.settings.nested import SECTIONS, YAML, flatten, short_key, starts_anew
 from lit_video.tables.table import METRIC, OF_RUN, Row, Table, data_sets
 from lit_video.utils.files import read_regular, write_atomically
 from lit_video.utils.limits import MOST_BYTES

@@ -3,8 +3,8 @@
 from lightning.pytorch.callbacks import BatchSizeFinder, LearningRateFinder
 
 from lit_video.datamodules.checks import refuse_choice, refuse_copies
+from lit_video.engine.checkpoints import refuse_unknown_values, refuse_wrong_mode
 from lit_video.engine.global_batch import check_scaling
-from lit_video.engine.monitors import refuse_unknown_values, refuse_wrong_mode
 from lit_video.errors import UserError
 from lit_video.experiment.cli import Built, user_errors
 from lit_video.experiment.request import Run

@@ -7,8 +7,7 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.callbacks import Callback, ModelCheckpoint, Timer
 
-from lit_video.engine.checkpoint_file import CheckpointFile
-from lit_video.engine.checkpoints import Checkpoints
+from lit_video.engine.checkpoints import CheckpointFile, Checkpoints
 from lit_video.engine.curve import Curve
 from lit_video.engine.finite import RequireFinite
 from lit_video.engine.frame_features import FrameFeatures
@@ -23,7 +22,7 @@ from lit_video.experiment.spec import Spec
 from lit_video.network.multiply_adds import count_params_and_macs
 from lit_video.runs.chosen_checkpoint import BEST
 from lit_video.runs.history import History
-from lit_video.runs.result import RowFacts
+from lit_video.runs.record import RowFacts
 from lit_video.settings.nested import as_list
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.messages import are_shown

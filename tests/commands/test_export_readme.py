@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.inference.evaluation import Evaluation
 from lit_video.inference.predict import predict
+from lit_video.inference.videos import Evaluation
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
 from lit_video.video.sampling import Dense, DenseStride, ReleasedDense, Segments

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.runs.curves import Point, read_curves
-from lit_video.runs.folder import RUN, run_folders, seed_of
-from lit_video.runs.mistakes import read_mistakes
+from lit_video.runs.folder import RUN, Point, read_curves, run_folders, seed_of
+from lit_video.runs.predictions import read_mistakes
 from lit_video.tables.reading import read_origin, table_at
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.utils.parallel import with_progress
