@@ -10,9 +10,9 @@ from lit_video.errors import UserError
 from lit_video.utils.arguments import check_arguments
 from lit_video.utils.classes import Classes
 from lit_video.utils.files import data_root
-from lit_video.utils.folders import Folders
 from lit_video.utils.splits import Split
 from lit_video.utils.text import shortened
+from lit_video.utils.video_files import Folders
 from lit_video.video.clips import VideoRecord
 
 AS_TEST = {"train": "train", "val": "test"}  # names of the splits in a release without validation videos

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.clip_shape import height_and_width
-from lit_video.utils.limits import MOST_PIXELS, within
+from lit_video.utils.files import MOST_PIXELS, within
 from lit_video.utils.text import did_you_mean, plural
 from lit_video.video.content import copies
 from lit_video.video.decoding import DecodeError, frame_table

@@ -41,8 +41,7 @@ from lit_video.datamodules.stored_pixels import (
 )
 from lit_video.errors import UserError
 from lit_video.utils.arguments import Count, Share, Whole, check_arguments
-from lit_video.utils.files import data_folder, files_below, is_video
-from lit_video.utils.limits import MOST_DRAWN, within
+from lit_video.utils.files import MOST_DRAWN, data_folder, files_below, is_video, within
 from lit_video.utils.parallel import in_parallel
 from lit_video.utils.splits import Split
 from lit_video.utils.text import plural

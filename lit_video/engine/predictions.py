@@ -40,8 +40,7 @@ from lit_video.runs.predictions import (
 )
 from lit_video.tables.statistics import calibration_error
 from lit_video.utils.classes import by_task
-from lit_video.utils.files import read_regular, write_bytes, write_table
-from lit_video.utils.limits import MOST_BYTES
+from lit_video.utils.files import MOST_BYTES, read_regular, write_bytes, write_table
 from lit_video.utils.splits import Split
 from lit_video.utils.text import to_text
 from lit_video.video.clips import VideoRecord

@@ -13,9 +13,7 @@ from lit_video.errors import OptionError, UserError
 from lit_video.utils.arguments import Count, Positive, Whole, refuse_wrong_values
 from lit_video.utils.columns import read_times, unused_words
 from lit_video.utils.files import user_path
-from lit_video.utils.folders import Folders
-from lit_video.utils.video_files import is_table, videos_at
-from lit_video.utils.video_tables import read_video_rows, table_form
+from lit_video.utils.video_files import Folders, is_table, read_video_rows, table_form, videos_at
 from lit_video.video.clips import VideoRecord
 
 Paths = str | Path | Sequence[str | Path | VideoRecord]  # find_videos returns given records unchanged

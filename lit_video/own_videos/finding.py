@@ -15,7 +15,7 @@ from lit_video.utils.columns import split_meant, with_eval
 from lit_video.utils.files import PICTURES, TABLES, entries_of, files_below, is_folder, is_video
 from lit_video.utils.splits import SPLITS
 from lit_video.utils.text import case_twins, class_name, counted, natural, printable
-from lit_video.utils.video_tables import TableForm, table_form
+from lit_video.utils.video_files import TableForm, table_form
 
 KINDS_NAMED = 10  # most kinds of unused files that are named
 LOOKED_AT = 10_000  # most files that are counted to say what is in a folder without class folders

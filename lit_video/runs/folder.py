@@ -16,8 +16,7 @@ from typing import Any, get_args
 from lit_video.errors import UserError
 from lit_video.runs.packs import ENDING, SEED_FOLDER, PackedFiles, pack_of, packed_runs
 from lit_video.runs.record import Record, Running, State, Status
-from lit_video.utils.files import read_regular, read_whole, write_atomically, write_table
-from lit_video.utils.limits import MOST_BYTES, MOST_PREDICTIONS
+from lit_video.utils.files import MOST_BYTES, MOST_PREDICTIONS, read_regular, read_whole, write_atomically, write_table
 
 RUN = "run.json"
 # depths of runs below a folder of runs; the last two are below own and own/NAME, which finetune writes

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from lit_video.runs.folder import RUN, run_file
 from lit_video.runs.record import RunResult
-from lit_video.utils.files import read_regular, read_whole, write_bytes
-from lit_video.utils.limits import MOST_BYTES, MOST_CLASSES, UNPACKED, within
+from lit_video.utils.files import MOST_BYTES, MOST_CLASSES, UNPACKED, read_regular, read_whole, within, write_bytes
 from lit_video.utils.text import printable, to_text
 
 FILE = "predictions.npz"

@@ -11,7 +11,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from lit_video.errors import OptionError
-from lit_video.utils.limits import MOST_LAYERS
+from lit_video.utils.files import MOST_LAYERS
 from lit_video.utils.text import did_you_mean
 
 

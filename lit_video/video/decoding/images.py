@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from lit_video.utils.files import is_picture, read_plain
-from lit_video.utils.limits import MOST_BYTES
+from lit_video.utils.files import MOST_BYTES, is_picture, read_plain
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
 from lit_video.video.decoding.frame_table import ClipFrames, Frames, check_numbers, kept_table
