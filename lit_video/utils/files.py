@@ -15,6 +15,7 @@ from uuid import uuid4
 from lit_video.errors import UserError
 from lit_video.utils.text import to_bytes
 
+# limits of sizes in files: far above any real size, and within a laptop's memory
 MOST_PIXELS = 2**30  # a clip: 21,399 frames of 224 x 224
 MOST_DRAWN = 2**36  # pixels of a drawn data set
 MOST_LAYERS = 1000
