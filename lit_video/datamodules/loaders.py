@@ -189,8 +189,13 @@ class SeededClips(LightningDataModule):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Keep the checkpoint's position for the training that begins with it; a test or prediction has none."""
-        if self.trainer is None or self.trainer.state.fn == "fit":
+        if self._may_resume:
             self._loaded = (state_dict["epoch"], state_dict["seen"])
+
+    @property
+    def _may_resume(self) -> bool:
+        """True unless a trainer loads a checkpoint for something else than training."""
+        return self.trainer is None or self.trainer.state.fn == "fit"
 
     def position(self) -> tuple[int, int]:
         """Return epoch, and number of its clips that were seen, at which training begins; forget the checkpoint's."""
