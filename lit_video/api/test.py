@@ -111,7 +111,7 @@ def _time_use(cli: VideoCLI, checkpoint: Path | None, seconds: float) -> TimeUse
     from lit_video.engine.frame_features import FrameFeatures
     from lit_video.engine.predictions import evaluated_predictions
     from lit_video.tables.time_use import time_use
-    from lit_video.training.measure import frame_head
+    from lit_video.training.one_frame import frame_head
 
     data = cli.datamodule
     if not data.test_orders or data.order != "forward":

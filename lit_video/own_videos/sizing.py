@@ -140,16 +140,8 @@ class _Choosing:
     def _effort(self, settings: Sequence[Choice]) -> tuple[Effort, Choice]:
         """Return what the runs of the slowest row do, and the choice of the further orders of frames in the test."""
         task = self.task
-        groups = nested(settings)
-        data = groups["data"]
-        paces: list[Pace] = []
-        for row in self.rows.values():
-            if self.once is None:  # of real steps
-                paces.append(task.rehearse(groups, row, self.at_once))
-            else:  # of the probe alone, as the backbone is frozen
-                net = built(self.start.model, groups["model"], data, classes=len(task.classes), row=row)
-                paces.append(pace_of_probe(net, data, self.once))
-        pace = max(paces, key=lambda pace: pace.step)
+        data = nested(settings)["data"]
+        pace = max((self._pace(settings, row) for row in self.rows.values()), key=lambda pace: pace.step)
         views = data["test_clips"] * data["test_crops"]
         orders = other_orders(task.tested * views, pace.other_view, self.minutes)
         effort = Effort(
@@ -165,6 +157,14 @@ class _Choosing:
             before=0.0 if self.once is None else len(task.facts) * (1 + RANDOM) * self.once,
         )
         return effort, orders
+
+    def _pace(self, settings: Sequence[Choice], row: Mapping[str, Any]) -> Pace:
+        """Measure the pace of a row: of real steps, or of its probe alone if the backbone is frozen."""
+        groups = nested(settings)
+        if self.once is None:
+            return self.task.rehearse(groups, row, self.at_once)
+        net = built(self.start.model, groups["model"], groups["data"], classes=len(self.task.classes), row=row)
+        return pace_of_probe(net, groups["data"], self.once)
 
     def largest(self, smallest: _Candidate) -> _Candidate:
         """Return the largest clips with which at least ``ENOUGH`` epochs fit; the smallest clips if none do."""

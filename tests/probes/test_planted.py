@@ -8,7 +8,8 @@ import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from lit_video.api.probe import WEAK, Probed
-from lit_video.probes.heads import attentive_hits, linear_hits
+from lit_video.probes.attentive import attentive_hits
+from lit_video.probes.heads import linear_hits
 from lit_video.probes.picture import figure_of
 from lit_video.probes.videos import ProbeVideos, steps_of
 from lit_video.tables.statistics import accuracy_interval, chance_of_share

@@ -11,7 +11,7 @@ from lit_video.engine import frame_features
 from lit_video.engine.frame_features import FrameFeatures
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
-from lit_video.training.measure import frame_head
+from lit_video.training.one_frame import frame_head
 from tests.checkpoints import QUIET
 
 CLIPS = dict(num_frames=4, image_size=16)
