@@ -42,10 +42,10 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.launching.queue import own_environment
 from lit_video.runs.finished import FinishedRun, read_finished
+from lit_video.runs.folder import read_status
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.packs import packed_runs
-from lit_video.runs.status import read_status
-from lit_video.settings.flat import flatten
+from lit_video.settings.nested import flatten
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Table
 from lit_video.utils.environment import commit

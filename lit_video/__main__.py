@@ -17,37 +17,37 @@ from lit_video.utils.text import printable
 def main(words: Sequence[str]) -> int:
     """Run a command; return the exit status."""
     with shown_messages(), process_of_command():
-        return _reported(words)
-
-
-def _reported(words: Sequence[str]) -> int:
-    try:
-        refuse_no_folder()
         try:
-            arguments = parse(words or ["--help"])
-        except SystemExit:  # after printing the help or the version
-            return DONE
-        status: int = arguments.run(arguments)
-        return status
-    except RunStopped as stop:
-        return stop.status
-    except UserError as error:
-        message = error.of_flags if isinstance(error, OptionError) else str(error)
-        print(f"error: {printable(message)}", file=sys.stderr)
-        return FAILED if isinstance(error, RunFailed) else MISTAKE
-    except ModuleNotFoundError as error:
-        if (error.name or "lit_video").partition(".")[0] == "lit_video":  # a fault of the package
-            raise
-        print(f"error: no module {error.name} in {sys.executable}; {_activation()}", file=sys.stderr)
-        return MISTAKE
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except MemoryError:
-        print("error: out of memory", file=sys.stderr)
-        return FAILED
-    except OSError as error:
-        return _stopped_by(error)
+            refuse_no_folder()
+            try:
+                arguments = parse(words or ["--help"])
+            except SystemExit:  # after printing the help or the version
+                return DONE
+            status: int = arguments.run(arguments)
+            return status
+        except RunStopped as stop:
+            return stop.status
+        except UserError as error:
+            message = error.of_flags if isinstance(error, OptionError) else str(error)
+            print(f"error: {printable(message)}", file=sys.stderr)
+            return FAILED if isinstance(error, RunFailed) else MISTAKE
+        except ModuleNotFoundError as error:
+            if (error.name or "lit_video").partition(".")[0] == "lit_video":  # a fault of the package
+                raise
+            environment = Path(__file__).parents[1] / ".venv"
+            advice = "install lit_video: in its folder run pip install -e . -c constraints.txt, or make setup"
+            if (environment / "bin/activate").is_file() and environment != Path(sys.prefix):
+                advice = f"lit_video is installed in another environment: source {environment}/bin/activate"
+            print(f"error: no module {error.name} in {sys.executable}; {advice}", file=sys.stderr)
+            return MISTAKE
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return INTERRUPTED
+        except MemoryError:
+            print("error: out of memory", file=sys.stderr)
+            return FAILED
+        except OSError as error:
+            return _stopped_by(error)
 
 
 def _stopped_by(error: OSError) -> int:
@@ -58,13 +58,6 @@ def _stopped_by(error: OSError) -> int:
         raise error
     print(f"error: {printable(str(error.filename))}: {error.strerror}", file=sys.stderr)
     return FAILED
-
-
-def _activation() -> str:
-    environment = Path(__file__).parents[1] / ".venv"
-    if (environment / "bin/activate").is_file() and environment != Path(sys.prefix):
-        return f"lit_video is installed in another environment: source {environment}/bin/activate"
-    return "install lit_video: in its folder run pip install -e . -c constraints.txt, or make setup"
 
 
 def run() -> None:

@@ -20,10 +20,11 @@ def trained(model, data, path, **limits):
 
 
 def untrained(model, path, class_names=None, **data):
-    """Write the checkpoint of a model with every weight random; ``data`` are settings of its clips."""
+    """Write the checkpoint of a model with every weight random, each time alike; ``data`` are settings of its clips."""
+    draws = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.normal_(0, 0.3)
+            parameter.normal_(0, 0.3, generator=draws)
     content = {"state_dict": model.state_dict(), "hyper_parameters": dict(model.hparams)}
     if data:
         settings = {"model": class_path(type(model)), "data": stored_settings(VideoList([], **data))}

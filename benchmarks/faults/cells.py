@@ -20,10 +20,9 @@ from benchmarks.faults.runs import END, PHASES, ROOT, Attempt, Sandbox, Setting,
 from lit_video.datamodules.temporal_skills import DIGESTS
 from lit_video.errors import UserError
 from lit_video.launching.states import lock_held
-from lit_video.runs.curves import CURVES, read_curves
-from lit_video.runs.folder import RUN, has_result, read_record
+from lit_video.runs.folder import CURVES, RUN, has_result, read_curves, read_record
 from lit_video.runs.predictions import read_predictions
-from lit_video.runs.result import RunResult
+from lit_video.runs.record import RunResult
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
+from lit_video.runs.folder import read_status
 from lit_video.runs.record import State
-from lit_video.runs.status import read_status
 
 ROOT = Path(__file__).parents[2]
 TINY = [

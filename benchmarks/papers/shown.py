@@ -62,7 +62,7 @@ def printed_config(key: Key) -> list[dict[str, Any]]:
 
 def as_printed(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what ``--print-config`` says of the settings that the page shows."""
-    from lit_video.video.recipes import RECIPES
+    from lit_video.video.augmentation import RECIPES
 
     model, data, trainer = config["model"]["init_args"], config["data"]["init_args"], config["trainer"]
     weights = str(model.get("weights") or model.get("image_weights") or "from scratch")

@@ -11,8 +11,7 @@ from torch.utils.data import DataLoader, Dataset
 from benchmarks.pretraining.drawn.catalogue import MOTIONS
 from benchmarks.pretraining.drawn.degradations import BLOCK
 from benchmarks.pretraining.drawn.video import TASKS, draw_labels, draw_video
-from lit_video.datamodules.loaders import loader, ranks, training_sampler
-from lit_video.datamodules.seeded_clips import SeededClips
+from lit_video.datamodules.loaders import SeededClips, loader, ranks, training_sampler
 from lit_video.utils.arguments import Count, Range, Share, Whole, check_arguments
 from lit_video.utils.clip_shape import PerChannel
 from lit_video.utils.text import did_you_mean

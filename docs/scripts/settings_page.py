@@ -21,8 +21,7 @@ from lit_video.tables.reading import read_table
 from lit_video.tables.table import Row
 from lit_video.utils.text import markdown_lines
 from lit_video.utils.yaml_files import read_yaml
-from lit_video.video.augmentation import Augmentation
-from lit_video.video.recipes import RECIPES
+from lit_video.video.augmentation import RECIPES, Augmentation
 
 DOCS = Path(__file__).parents[1]
 count_numbers = import_module("benchmarks.papers.printed").count_numbers  # written_page has put benchmarks on the path

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from lit_video.inference.evaluation import Evaluation
     from lit_video.inference.predict import TrainedModel, VideoPredictions
+    from lit_video.inference.videos import Evaluation
 
 ENDINGS = (".png", ".svg", ".pdf")
 
@@ -49,7 +49,7 @@ class EmbeddedVideos(Shown):
     @cached_property
     def figure(self) -> Figure:
         """Picture: a video's class is the name of its folder; videos that the model was trained on are hollow."""
-        from lit_video.inference.projection import points_figure
+        from lit_video.inference.result_pictures import points_figure
 
         title = f"t-SNE of the features of {len(self.points)} videos"
         if any(self._known):
@@ -95,7 +95,7 @@ def embed(
         UserError: an argument or the checkpoint is wrong, the model has no features, or too few videos can be read.
     """
     from lit_video.inference.predict import predict  # here, because importing torch takes seconds
-    from lit_video.inference.projection import project
+    from lit_video.inference.result_pictures import project
 
     predictions = predict(ckpt, places(videos), 1, evaluation=evaluation)
     return EmbeddedVideos(predictions, project(predictions.checked_features.numpy()))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from lit_video.inference.predict import TrainedModel
-    from lit_video.probes.clip_format import ClipFormat
+    from lit_video.probes.frozen import ClipFormat
     from lit_video.probes.measure import ProbeAccuracies, SkillSeen
     from lit_video.tables.statistics import Interval
 

@@ -60,20 +60,17 @@ class ShiftedWindows(Scheme):
         # a mask that is made while a program is traced has no numbers: it must not stay in the cache
         mask_of = blocked.__wrapped__ if torch.compiler.is_compiling() else blocked
         edges = mask_of(grid, window, shift).to(x)
-        mask = self._bias(window) + repeat(edges, "n i j -> (b n) 1 i j", b=x.shape[0])
+        # B for every pair of the n tokens in a window: (a, n, n)
+        axes = [torch.arange(side) for side in window]
+        places = torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1)
+        distances = places[:, :, None] - places[:, None]
+        t, h, w = distances + torch.tensor(self.window)[:, None, None] - 1  # indices of the table, from 0
+        mask = self.bias[:, t, h, w] + repeat(edges, "n i j -> (b n) 1 i j", b=x.shape[0])
         y = self.attn.attend(q, k, v, seen=mask)
 
         before, after = AXES.split("->")
         y = rearrange(y, f"{after} -> {before}", **sides, **num_windows)
         return x + y.roll((shift.t, shift.h, shift.w), (1, 2, 3)).reshape(x.shape)
-
-    def _bias(self, window: Grid) -> Tensor:
-        """Return B for every pair of the n tokens in a window: ``(a, n, n)``."""
-        axes = [torch.arange(side) for side in window]
-        places = torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1)
-        distances = places[:, :, None] - places[:, None]
-        t, h, w = distances + torch.tensor(self.window)[:, None, None] - 1  # indices of the table, from 0
-        return self.bias[:, t, h, w]
 
 
 @lru_cache(maxsize=16)

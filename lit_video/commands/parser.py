@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from lit_video import __version__
 from lit_video.commands.signatures import plain, signature
 from lit_video.errors import UserError
-from lit_video.settings.class_names import refuse_unknown_class
+from lit_video.settings.flags import refuse_unknown_class
 from lit_video.utils.text import did_you_mean
 
 # modules of this package, in the order of the help. A command's has FUNCTION, the name of its function in lit_video,
@@ -109,8 +109,19 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage; suggest a known flag for an unknown one."""
-        _, unknown, words = message.partition("unrecognized arguments: ")
-        raise UserError(f"{message}{self._near(words) if unknown else ''} (see {self.prog} --help)")
+        _, _, word = message.partition("unrecognized arguments: ")
+        name = re.split("[= ]", word)[0].lstrip("-")
+        meant = MEANT_FLAGS.get(name.replace("-", "_").removeprefix("trainer."))
+        own = f"--{name.replace('_', '-')}" in self._option_string_actions
+        near = did_you_mean(name, [flag.lstrip("-") for flag in self._option_string_actions])
+        hint = ""
+        if word and meant and not own:
+            hint = f"; here it is {meant}"
+        elif word and near:
+            hint = near.replace("mean ", "mean --")
+        elif word and self.settings:  # say how settings are given
+            hint = f"; settings are {', '.join(f'{section}.X' for section in self.settings[:3])}"
+        raise UserError(f"{message}{hint} (see {self.prog} --help)")
 
     def read(self, words: Sequence[str]) -> Namespace:
         """Parse the arguments; in the result ``run`` is the command's function, ``settings`` are Lightning's flags."""
@@ -137,20 +148,6 @@ class Parser(argparse.ArgumentParser):
             self.error(f"give a command: {', '.join(self.commands)}")
         arguments.settings = settings
         return arguments
-
-    def _near(self, word: str) -> str:
-        """Suggest the flag that was meant; if none is near, say how settings are given."""
-        name = re.split("[= ]", word)[0].lstrip("-")
-        meant = MEANT_FLAGS.get(name.replace("-", "_").removeprefix("trainer."))
-        own = f"--{name.replace('_', '-')}" in self._option_string_actions
-        if meant and not own:
-            return f"; here it is {meant}"
-
-        near = did_you_mean(name, [flag.lstrip("-") for flag in self._option_string_actions])
-        if near:
-            return near.replace("mean ", "mean --")
-        settings = ", ".join(f"{section}.X" for section in self.settings[:3])
-        return f"; settings are {settings}" if settings else ""
 
     def _divided(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
         """Divide the words into arguments of the command and settings; ``--data.root DIR`` becomes ``--data.root=DIR``.

@@ -47,7 +47,7 @@ def run(arguments: Namespace) -> int:
         lines.append(f"{len(predictions.ranked)} videos: -o FILE.csv writes the classes of each")
     if predictions.trained_on:
         from lit_video.runs.chosen_checkpoint import record_beside  # here, because the command's help needs none of it
-        from lit_video.runs.mistakes import MISTAKES
+        from lit_video.runs.predictions import MISTAKES
 
         lines.append(f"{predictions.trained_on}: right answers there say nothing about new videos")
         tested = record_beside(arguments.ckpt).with_name(MISTAKES)

@@ -1,16 +1,12 @@
 """The command ``sweep``."""
 
 from argparse import ArgumentTypeError, Namespace
-from typing import TYPE_CHECKING
 
 import lit_video
 from lit_video.commands.arguments import FLAG_TYPES, call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.stop_signals import DONE
-
-if TYPE_CHECKING:
-    from lit_video.launching.slurm import Resources
 
 FUNCTION = "sweep"
 SAME_NAMES = ("mem", "time", "partition", "account", "qos")
@@ -41,7 +37,20 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Run, or print how far the runs are."""
-    slurm = _resources(arguments)
+    values = vars(arguments)
+    slurm = None
+    if arguments.launcher == "slurm":
+        from lit_video.launching.slurm import Resources  # here, because a command's help needs none of it
+
+        options = {SLURM[name]: values[name] for name in SLURM if values[name]}
+        options |= dict(option.split("=", 1) for option in arguments.options)
+        slurm = Resources(arguments.nodes, arguments.gpus_per_run, options, arguments.jobs)
+
+    for name in (*SLURM, "nodes", "options"):
+        if values[name] and not slurm and not arguments.status:
+            flag = "slurm" if name == "options" else name
+            raise UserError(f"--{flag}: is for Slurm; add --launcher slurm")
+
     if arguments.status or arguments.dry_run:
         submitted = None if arguments.status else slurm
         print(lit_video.progress(**call_arguments(arguments, "progress"), slurm=submitted), flush=True)
@@ -49,24 +58,6 @@ def run(arguments: Namespace) -> int:
 
     lit_video.sweep(**call_arguments(arguments, FUNCTION), slurm=slurm)
     return DONE
-
-
-def _resources(arguments: Namespace) -> "Resources | None":
-    """Return the Slurm resources of a run, if Slurm runs it; refuse flags of the other launcher."""
-    by_slurm = arguments.launcher == "slurm"
-    values = vars(arguments)
-    for name in (*SLURM, "nodes", "options"):
-        if values[name] and not by_slurm and not arguments.status:
-            flag = "slurm" if name == "options" else name
-            raise UserError(f"--{flag}: is for Slurm; add --launcher slurm")
-    if not by_slurm:
-        return None
-
-    from lit_video.launching.slurm import Resources  # here, because a command's help needs none of it
-
-    options = {SLURM[name]: values[name] for name in SLURM if values[name]}
-    options |= dict(option.split("=", 1) for option in arguments.options)
-    return Resources(arguments.nodes, arguments.gpus_per_run, options, arguments.jobs)
 
 
 def _option(text: str) -> str:

@@ -10,9 +10,9 @@ from lit_video.errors import UserError
 from lit_video.utils.arguments import check_arguments
 from lit_video.utils.classes import Classes
 from lit_video.utils.files import data_root
-from lit_video.utils.folders import Folders
 from lit_video.utils.splits import Split
 from lit_video.utils.text import shortened
+from lit_video.utils.video_files import Folders
 from lit_video.video.clips import VideoRecord
 
 AS_TEST = {"train": "train", "val": "test"}  # names of the splits in a release without validation videos
@@ -65,9 +65,26 @@ class AnnotatedVideos(VideoDataModule):
             split = "val"
         if split not in self.splits:
             return Records.of(())
-        if split not in self._records:
-            self._records[split] = self._used(split)
-        return self._records[split]
+        if split in self._records:
+            return self._records[split]
+
+        listed = Records.of(self.annotated(split), self.folders.there)
+        self._listed[split] = listed
+        used = listed
+        absent: list[str] = []
+        if self.missing == "skip":
+            absent = self._absent(listed)
+        if absent:
+            print_once(f"{type(self).__name__}: {_counts(absent, listed, split)} and left out")
+            used = Records.of(record for record in listed if self.folders.contains(record.path))
+
+        if not listed:
+            raise UserError(f"data.root: the {split} annotations in {self.root} list no video; use the released files")
+        if not used:
+            raise UserError(f"data.root: {_counts(absent, listed, split)}; nothing is left")
+        self.video_counts[split] = {"listed": len(listed), "used": len(used)}
+        self._records[split] = used
+        return used
 
     def check(self) -> None:
         """Check that no annotations or videos are missing; ``missing`` decides whether to refuse or to count them.
@@ -91,26 +108,6 @@ class AnnotatedVideos(VideoDataModule):
             if count > most or self.missing == "fail":
                 raise UserError(f"data.root: {fault}; use the released files; data.missing: skip accepts fewer")
             print_once(f"{type(self).__name__}: {fault}; {len(self.records(split)):,} are used")
-
-    def _used(self, split: Split) -> Records:
-        """Return the videos that a split's annotations list; ``missing: skip`` leaves out those not on disk."""
-        listed = Records.of(self.annotated(split), self.folders.there)
-        self._listed[split] = listed
-
-        used = listed
-        absent: list[str] = []
-        if self.missing == "skip":
-            absent = self._absent(listed)
-        if absent:
-            print_once(f"{type(self).__name__}: {_counts(absent, listed, split)} and left out")
-            used = Records.of(record for record in listed if self.folders.contains(record.path))
-
-        if not listed:
-            raise UserError(f"data.root: the {split} annotations in {self.root} list no video; use the released files")
-        if not used:
-            raise UserError(f"data.root: {_counts(absent, listed, split)}; nothing is left")
-        self.video_counts[split] = {"listed": len(listed), "used": len(used)}
-        return used
 
     def _absent(self, listed: Records) -> list[str]:
         """Return the paths that are not on disk, each once."""

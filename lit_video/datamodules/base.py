@@ -19,14 +19,12 @@ from torch import Tensor
 from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
-from lit_video.datamodules.checks import refuse_choice, refuse_contradictions
+from lit_video.datamodules.checks import refuse_choice, refuse_contradictions, refuse_endless, shown_in_lesson
 from lit_video.datamodules.features import Features
-from lit_video.datamodules.lessons import refuse_endless, shown_in_lesson
-from lit_video.datamodules.loaders import loader, ranks, training_sampler
+from lit_video.datamodules.floors import Needs
+from lit_video.datamodules.loaders import SeededClips, loader, ranks, training_sampler
 from lit_video.datamodules.manifest import Manifest, load_tables
-from lit_video.datamodules.needs import Needs
 from lit_video.datamodules.records import Records, print_once
-from lit_video.datamodules.seeded_clips import SeededClips
 from lit_video.errors import UserError
 from lit_video.runs.predictions import Draws
 from lit_video.utils.arguments import Count, NotNegative, Percent, ShareAboveZero, Whole, check_arguments
@@ -35,17 +33,15 @@ from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting
 from lit_video.utils.files import data_folder, user_path
 from lit_video.utils.splits import SPLITS, Split
 from lit_video.utils.text import plural
-from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
+from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, Recipe, TrainingView, recipe
 from lit_video.video.batch import Batch, BatchDraws, Channels, RawBatch, draw, normalise, training_batch
 from lit_video.video.clips import ClipDataset, FrameOrder, Sample, Short, VideoRecord, share_of, some_of
 from lit_video.video.decoding import KeptVideos, decode
-from lit_video.video.loading import EvaluationSampler, TrainingSampler
-from lit_video.video.recipes import Recipe, recipe
+from lit_video.video.loading import EvaluationSampler, Lesson, TrainingSampler, VideoNumbers
 from lit_video.video.sampling import Dense, Sampling
 from lit_video.video.seeding import digest
 from lit_video.video.settings import stored_settings
 from lit_video.video.trained_on import trained_on
-from lit_video.video.training_order import Lesson, VideoNumbers
 
 View = TrainingView | EvaluationViews
 SOME = 512  # training videos that tell whether a model has learned them
@@ -66,7 +62,7 @@ class VideoDataModule(SeededClips):
         batch_size: videos per batch and process.
         num_workers: decoding processes; use one per core.
         sampling: sampling of clips; ``None`` for ``Dense`` clips of 2 seconds.
-        augmentation: name of a recipe (:mod:`~lit_video.video.recipes`), or all its settings; ``None``: random crops.
+        augmentation: a recipe's name (:mod:`~lit_video.video.augmentation`), or all settings; ``None``: random crops.
         test_clips: temporal views of a test video.
         test_crops: spatial views of each temporal view.
         views: ``even``: crops along the longer side; ``released``: as in the papers' code; ``whole``: squeezed frames.
@@ -271,7 +267,7 @@ class VideoDataModule(SeededClips):
         return VIEWS[self.views](crops, self.test_image_size, self.short_side)
 
     def train_dataloader(self) -> DataLoader[Sample]:
-        """Load one random clip of every video, in the order of :class:`~lit_video.video.training_order.TrainingOrder`.
+        """Load one random clip of every video, in the order of :class:`~lit_video.video.loading.TrainingOrder`.
 
         An epoch has the steps that the videos fill. Processes of ``torch.distributed`` have a part of each step each.
         """
@@ -287,16 +283,12 @@ class VideoDataModule(SeededClips):
                 trained_on, (dataset.records, trained_before)
             )
 
-        return self._loader(dataset, self._training_sampler(records, reverses))
-
-    def _training_sampler(self, records: Records, reverses: VideoNumbers | None) -> TrainingSampler:
-        """Return the order of training videos: those of a lesson first, and a film beside its reverse."""
         videos = np.arange(len(records))
         if reverses is not None:
             videos = videos[videos < reverses]
             print_once(f"a batch has {plural(self.batch_size // 2, 'film')}, each beside its reverse")
         if self.lesson is None:
-            return training_sampler(self, videos, reverses=reverses)
+            return self._loader(dataset, training_sampler(self, videos, reverses=reverses))
 
         shown = shown_in_lesson(self, records, reverses)
         sampler = training_sampler(
@@ -307,7 +299,7 @@ class VideoDataModule(SeededClips):
             lesson_steps=self.lesson.steps,
         )
         refuse_endless(self.lesson, sampler, self.trainer)
-        return sampler
+        return self._loader(dataset, sampler)
 
     def with_reverses(self, records: Records) -> Records:
         """Return training videos with the reverse of each; here all are there already."""

@@ -1,4 +1,4 @@
-"""Refusal of contradictory settings of a data set, of copies across splits, and of tests that are not independent."""
+"""Refusal of what contradicts itself in a data set: settings, copies across splits, tests that choose, lessons."""
 
 import os
 from collections import defaultdict
@@ -7,13 +7,17 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.clip_shape import height_and_width
-from lit_video.utils.limits import MOST_PIXELS, within
-from lit_video.utils.text import plural
+from lit_video.utils.files import MOST_PIXELS, within
+from lit_video.utils.text import did_you_mean, plural
 from lit_video.video.content import copies
 from lit_video.video.decoding import DecodeError, frame_table
+from lit_video.video.loading import Lesson, TrainingSampler, VideoNumbers
 from lit_video.video.settings import check_storable
 
 
@@ -132,3 +136,32 @@ def refuse_choice(data: Any, callbacks: Iterable[object]) -> None:
         fault = f"{kind} chooses by {metric}, and {len(chosen_by)} of the validation videos are also tested"
         advice = "use other videos for the test, or leave out the callback"
         raise UserError(f"trainer.callbacks: {fault} ({chosen_by[0]}); {advice}")
+
+
+def shown_in_lesson(data: Any, records: Records, reverses: VideoNumbers | None) -> NDArray[np.bool_]:
+    """Return for each training video whether the first lesson of a data module shows it: ``(videos,)``."""
+    names = data.class_names
+    if isinstance(names, dict) or data.several_labels:
+        raise UserError("data.lesson: its classes need one label for each video; leave it out")
+
+    lesson: Lesson = data.lesson
+    for name in lesson.classes:
+        if name not in names:
+            raise UserError(f"data.lesson.classes: {name!r} is no class{did_you_mean(name, names)}")
+
+    shown: NDArray[np.bool_] = np.isin(records.labels, [names.index(name) for name in lesson.classes])
+    if reverses is not None and (shown != shown[reverses]).any():
+        raise UserError("data.lesson.classes: a film stands beside its reverse, so name the classes of both directions")
+    return shown
+
+
+def refuse_endless(lesson: Lesson, sampler: TrainingSampler, trainer: Any) -> None:
+    """Refuse a lesson after which a training ends."""
+    if trainer is None or trainer.fast_dev_run:
+        return
+
+    ends = [trainer.max_steps, (trainer.max_epochs or -1) * sampler.steps]
+    steps = min((end for end in ends if end > 0), default=None)
+    if steps is not None and steps <= lesson.steps:
+        fault = f"{lesson.steps} leave none of the training's {steps} steps to all classes"
+        raise UserError(f"data.lesson.steps: {fault}; take fewer, or train longer")

@@ -46,27 +46,19 @@ def paint(rng: Rng, film: Film, shape: str, *, side: int, difficulty: float) -> 
     for figures in film:
         picture = still
         for figure in figures:
-            cover = _cover(figure, shape, side)[..., None]
+            # distances from the centre, the shorter way round: what leaves at one edge enters at the opposite one
+            x = (columns - figure.x * side + side / 2) % side - side / 2
+            y = (rows - figure.y * side + side / 2) % side - side / 2
+
+            # rows count downwards, so a growing angle turns clockwise
+            cos = np.cos(figure.angle)
+            sin = np.sin(figure.angle)
+            far = signed_distance(shape, cos * x + sin * y, cos * y - sin * x, radius=np.array(figure.radius * side))
+            cover = np.clip(0.5 - far, 0, 1)[..., None]  # how much of each pixel the figure covers
             colour = background + offset * (2 * figure.bright - 1)
             picture = picture * (1 - cover) + colour * cover
         pictures.append(picture + noise * rng.standard_normal(picture.shape))
     return np.asarray((np.stack(pictures).clip(0, 1) * 255).round(), dtype=np.uint8)
-
-
-def _cover(figure: Figure, shape: str, side: int) -> Floats:
-    """Return how much of each pixel a figure covers, 0 to 1; what leaves at one edge enters at the opposite one."""
-    rows, columns = np.mgrid[0:side, 0:side].astype(float)
-    # distances from the centre, the shorter way round
-    x = (columns - figure.x * side + side / 2) % side - side / 2
-    y = (rows - figure.y * side + side / 2) % side - side / 2
-
-    # rows count downwards, so a growing angle turns clockwise
-    cos = np.cos(figure.angle)
-    sin = np.sin(figure.angle)
-    along = cos * x + sin * y
-    across = cos * y - sin * x
-    radius = np.array(figure.radius * side)
-    return np.clip(0.5 - signed_distance(shape, along, across, radius=radius), 0, 1)
 
 
 def signed_distance(shape: str, dx: Floats, dy: Floats, *, radius: Floats) -> Floats:

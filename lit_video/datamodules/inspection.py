@@ -1,6 +1,5 @@
 """Counts of a data set's videos (sound, missing, broken, damaged) by split, and its digest."""
 
-from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -88,26 +87,20 @@ def check_report(data: VideoDataModule, faults: Faults, manifest: Path) -> str:
         cells.append([split, *map(str, counts)])
     table = text_table(f"{classes}; rows in {manifest}", ["split", "videos", *VERDICTS], cells)
 
-    parts = [table, *_lists(faults)]
+    parts = [table]
+    for verdict in (*VERDICTS, GAPS):
+        lines_of_splits = [faults_of_split[verdict] for faults_of_split in faults.values()]
+        lines = list(dict.fromkeys(chain.from_iterable(lines_of_splits)))  # the first of its videos, each once
+        if len(lines) > VIDEOS_PER_FAULT:
+            more = f"  and {len(lines) - VIDEOS_PER_FAULT} more; all are in the manifest"
+            parts.append("\n".join([f"{verdict} ({len(lines)}):", *lines[:VIDEOS_PER_FAULT], more]))
+        elif lines:
+            parts.append("\n".join([f"{verdict} ({len(lines)}):", *lines]))
     copied = contradictions(data)
     if copied:
         parts.append("\n".join(["copies:", *(printable(f"  {text}") for text in copied)]))
     parts.append(f"data digest  {data_digest(data)}  (paths, labels)")
     return "\n\n".join(parts)
-
-
-def _lists(faults: Faults) -> Iterator[str]:
-    """Yield a list for each verdict that occurs: the first of its videos, each once."""
-    for verdict in (*VERDICTS, GAPS):
-        lines_of_splits = [faults_of_split[verdict] for faults_of_split in faults.values()]
-        lines = list(dict.fromkeys(chain.from_iterable(lines_of_splits)))
-        if not lines:
-            continue
-
-        title = f"{verdict} ({len(lines)}):"
-        if len(lines) > VIDEOS_PER_FAULT:
-            lines[VIDEOS_PER_FAULT:] = [f"  and {len(lines) - VIDEOS_PER_FAULT} more; all are in the manifest"]
-        yield "\n".join([title, *lines])
 
 
 def contradictions(data: VideoDataModule) -> list[str]:

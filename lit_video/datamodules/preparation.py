@@ -1,15 +1,17 @@
-"""Re-encoding of a folder of videos for training: small pictures, key frames close together, no sound."""
+"""Re-encoding of a folder of videos for training, and how much faster clips of the copies are read on this machine."""
 
 import errno
 import json
 import logging
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import av
@@ -19,22 +21,24 @@ from av.video.frame import PictureType, VideoFrame
 from av.video.stream import VideoStream
 from filelock import FileLock, Timeout
 
-from lit_video.datamodules.reading_speed import measure_speed, sample_of
 from lit_video.errors import UserError
 from lit_video.utils.files import files_below, is_video, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
 from lit_video.utils.shown import Part, Shown
-from lit_video.utils.text import printable
-from lit_video.video.decoding import DecodeError, forget_tables, frame_table
+from lit_video.utils.text import plural, printable
+from lit_video.video.decoding import DecodeError, decode, forget_tables, frame_table
 from lit_video.video.decoding.frame_table import check_sound
-from lit_video.video.decoding.pixels import orientation, refuse_colours
-from lit_video.video.decoding.pyav import frames_in_order
+from lit_video.video.decoding.pyav import frames_in_order, orientation, refuse_colours
 from lit_video.video.decoding.table import FrameTable
 
 _logger = logging.getLogger(__name__)
 
 LIST = "videos.csv"
 ANNOTATIONS = {".csv", ".json", ".tsv", ".txt", ".yaml", ".yml"}
+NUM_FRAMES = 8  # frames of a clip
+STRIDE = 8  # distance of two frames of a clip; smaller in videos that are too short for it
+CLIPS_PER_VIDEO = 4  # clips of a video
+SAMPLE = 3  # videos that are measured
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,18 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> Prepared:
     try:
         dst.mkdir(parents=True, exist_ok=True)
         with FileLock(dst / ".prepare.lock", timeout=0):
-            _same_encoding(dst / "encoding.json", encoding)
-            _say_what_is_gained(jobs, encoding)
+            settings = dst / "encoding.json"
+            made_with = json.loads(settings.read_text(encoding="utf-8")) if settings.exists() else asdict(encoding)
+            if made_with != asdict(encoding):
+                fault = f"{dst} was made with {json.dumps(made_with)}"
+                raise UserError(f"DST: {fault}; give another folder, or delete this one")
+            write_atomically(settings, json.dumps(asdict(encoding)) + "\n")
+
+            # a few videos first, to say how much faster their clips are read
+            sample = [job for job in sample_of(jobs) if not job[1].exists()]
+            readable = [job for job in sample if not _prepare(encoding, job)]
+            if readable:
+                _logger.info(measure_speed(readable))
 
             reasons = in_parallel(partial(_prepare, encoding), jobs, "data prepare")
             for (source, target), reason in zip(jobs, reasons, strict=False):
@@ -110,14 +124,6 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> Prepared:
         raise UserError(f"DST: cannot write {dst} ({error.strerror}); give another folder") from error
 
     return Prepared(dst, videos=len(encoded), annotations=len(annotations), broken=broken)
-
-
-def _say_what_is_gained(jobs: Sequence[tuple[Path, Path]], encoding: Encoding) -> None:
-    """Prepare a few videos first, and log how much faster their clips are read."""
-    sample = [job for job in sample_of(jobs) if not job[1].exists()]
-    readable = [job for job in sample if not _prepare(encoding, job)]
-    if readable:
-        _logger.info(measure_speed(readable))
 
 
 def _write_list(dst: Path, encoded: Sequence[Path]) -> None:
@@ -173,16 +179,6 @@ def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
             raise UserError(f"SRC: {sources[target]} and {source} would both become {target}; rename one")
         sources[target] = source
     return [(source, target) for target, source in sources.items()]
-
-
-def _same_encoding(file: Path, encoding: Encoding) -> None:
-    """Refuse an encoding other than the one in ``file``; write it to ``file`` if there is none."""
-    if file.exists():
-        made_with = json.loads(file.read_text(encoding="utf-8"))
-        if made_with != asdict(encoding):
-            fault = f"{file.parent} was made with {json.dumps(made_with)}"
-            raise UserError(f"DST: {fault}; give another folder, or delete this one")
-    write_atomically(file, json.dumps(asdict(encoding)) + "\n")
 
 
 def reencode(source: Path, target: Path, encoding: Encoding) -> None:
@@ -322,3 +318,58 @@ def _stream(container: av.container.OutputContainer, first: VideoFrame, encoding
     if encoding.fast_decode:
         stream.options["tune"] = "fastdecode"
     return stream
+
+
+class Speed(NamedTuple):
+    """Seconds of one core for a clip: of the sources, and of their prepared copies."""
+
+    source: float
+    prepared: float
+    videos: int
+
+    def __str__(self) -> str:
+        """Say whether preparing pays, before hours are spent on it."""
+        source = f"{1000 * self.source:.1f} ms"
+        prepared = f"{1000 * self.prepared:.1f} ms"
+        speeds = f"a clip of {NUM_FRAMES} frames takes {prepared} of a core to read, {source} from SRC"
+        speeds += f" ({plural(self.videos, 'video')} measured)"
+        gain = round(self.source / self.prepared, 1)
+        if gain > 1:
+            return f"{speeds}: {gain} x as fast"
+
+        advice = "a faster --preset, a smaller --short-side, or no preparation: their codec is quick to decode"
+        return f"{speeds}: no faster; consider {advice}"
+
+
+def sample_of(jobs: Sequence[tuple[Path, Path]]) -> list[tuple[Path, Path]]:
+    """Return a few jobs from all parts of a list."""
+    step = max(1, len(jobs) // SAMPLE)
+    return [*jobs[::step]][:SAMPLE]
+
+
+def clips_of(path: Path) -> list[list[int]]:
+    """Return the frame numbers of clips at even distances over a video."""
+    count = frame_table(path).count
+    stride = max(1, min(STRIDE, count // NUM_FRAMES))
+    last = max(0, count - 1 - stride * (NUM_FRAMES - 1))
+
+    clips: list[list[int]] = []
+    for number in range(CLIPS_PER_VIDEO):
+        first = last * number // (CLIPS_PER_VIDEO - 1)
+        clips.append([min(first + stride * position, count - 1) for position in range(NUM_FRAMES)])
+    return clips
+
+
+def measure_speed(jobs: Sequence[tuple[Path, Path]]) -> Speed:
+    """Measure videos and their copies in turn; a copy has its source's frames."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for job in jobs:
+        for clip in clips_of(job[0]):
+            for path, spent in zip(job, seconds, strict=True):
+                frame_table(path)  # read once for all clips, so no part of a clip's time
+                start = time.process_time()
+                decode(path, clip)
+                spent.append(time.process_time() - start)
+
+    source, prepared = seconds
+    return Speed(source=median(source), prepared=median(prepared), videos=len(jobs))

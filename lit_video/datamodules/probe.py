@@ -15,8 +15,7 @@ from typing import Literal
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, Frames, FrameTable, forget_tables
 from lit_video.video.decoding.container import open_video, reading
-from lit_video.video.decoding.damage import spoiled
-from lit_video.video.decoding.decoder import PREDICTED, judged
+from lit_video.video.decoding.decoder import PREDICTED, judged, spoiled
 from lit_video.video.decoding.table import compact
 
 VideoStatus = Literal["ok", "damaged", "missing", "broken"]

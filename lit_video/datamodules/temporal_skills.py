@@ -21,9 +21,15 @@ from numpy.typing import NDArray
 from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.drawing import SHAPES, encode, paint
 from lit_video.datamodules.films import Skill, events_apart, find_skill
-from lit_video.datamodules.floors import distances_told, sum_ceiling, two_frames_ceiling
+from lit_video.datamodules.floors import (
+    Needs,
+    distances_told,
+    is_told,
+    smallest_distance,
+    sum_ceiling,
+    two_frames_ceiling,
+)
 from lit_video.datamodules.folder import folder_records
-from lit_video.datamodules.needs import Needs, smallest_distance
 from lit_video.datamodules.records import Records
 from lit_video.datamodules.stored_pixels import (
     MOST_STORED,
@@ -33,19 +39,17 @@ from lit_video.datamodules.stored_pixels import (
     read_pixels,
     write_pixels,
 )
-from lit_video.datamodules.told import is_told
 from lit_video.errors import UserError
 from lit_video.utils.arguments import Count, Share, Whole, check_arguments
-from lit_video.utils.files import data_folder, files_below, is_video
-from lit_video.utils.limits import MOST_DRAWN, within
+from lit_video.utils.files import MOST_DRAWN, data_folder, files_below, is_video, within
 from lit_video.utils.parallel import in_parallel
 from lit_video.utils.splits import Split
 from lit_video.utils.text import plural
 from lit_video.video.decoding import Frames, FrameTable, KeptVideos
 from lit_video.video.decoding.frame_table import add_source
+from lit_video.video.loading import VideoNumbers
 from lit_video.video.sampling import Dense, Sampling, Segments
 from lit_video.video.seeding import digest
-from lit_video.video.training_order import VideoNumbers
 
 _logger = logging.getLogger(__name__)
 
@@ -284,7 +288,7 @@ class TemporalSkills(VideoDataModule):
     def told(self, compared: Collection[tuple[int, int]]) -> list[str]:
         """Return the skills whose direction is told if these pairs of a clip's frames are compared, by their numbers.
 
-        See :func:`~lit_video.datamodules.told.is_told`. Models that see no order tell none.
+        See :func:`~lit_video.datamodules.floors.is_told`. Models that see no order tell none.
         """
         clips = [{(clip[first], clip[second]) for first, second in compared} for clip in self.steps_shown()]
         return [name for name, named_skill in self.skills.items() if is_told(named_skill, self.steps, clips)]

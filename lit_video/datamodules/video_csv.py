@@ -26,7 +26,7 @@ from lit_video.utils.columns import read_times, unused_words
 from lit_video.utils.files import is_video, refuse_no_root, user_path
 from lit_video.utils.splits import Split
 from lit_video.utils.text import case_twins, class_name, natural, plural
-from lit_video.video.training_order import VideoNumbers
+from lit_video.video.loading import VideoNumbers
 
 Values = list[str | int]
 _TIMES = ("start", "end")

@@ -11,7 +11,7 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.engine.finite import metrics_of
 from lit_video.engine.predictions import directions, evaluated_predictions
 from lit_video.modules import VideoClassifier
-from lit_video.runs.curves import write_curves
+from lit_video.runs.folder import write_curves
 
 
 class Curve(Callback):

@@ -12,8 +12,8 @@ from lightning.pytorch.callbacks import Callback
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.broken import BrokenVideos
 from lit_video.datamodules.split_test import SplitTest
+from lit_video.runs.folder import write_status
 from lit_video.runs.record import State, Status
-from lit_video.runs.status import write_status
 from lit_video.utils.files import write_table
 from lit_video.utils.parallel import EVERY
 from lit_video.utils.text import printable, time_left
@@ -69,7 +69,18 @@ class Progress(Callback):
         if not trainer.is_global_zero or not (writes or prints):
             return
 
-        status = self._status(trainer, len(batch["clip"]), share)
+        step = trainer.global_step
+        steps = int(trainer.estimated_stepping_batches)
+        rate = (step - self._first_step) / max(time.monotonic() - self._start, 1e-9)
+        clips = len(batch["clip"])  # of this process
+        status = Status(
+            self.state,
+            step,
+            steps,
+            clips_per_second=rate * clips * trainer.world_size * trainer.accumulate_grad_batches,
+            seconds_left=(steps - step) / rate if rate else 0.0,
+            data_wait=share,
+        )
         if writes:
             self._written = now
             self._write(trainer, status)
@@ -96,20 +107,6 @@ class Progress(Callback):
         speed = f"{status.clips_per_second:.0f} clips/s, {time_left(status.seconds_left)}"
         wait = f"{status.data_wait:.0f} % of the time waits for videos"
         return f"{self.name}: step {status.step} of {status.steps}, {', '.join(scores)}, {speed}, {wait}"
-
-    def _status(self, trainer: Trainer, clips: int, data_wait: float) -> Status:
-        """Return step, speed and time left; ``clips`` is the size of this process's batch."""
-        step = trainer.global_step
-        steps = int(trainer.estimated_stepping_batches)
-        rate = (step - self._first_step) / max(time.monotonic() - self._start, 1e-9)
-        return Status(
-            self.state,
-            step,
-            steps,
-            clips_per_second=rate * clips * trainer.world_size * trainer.accumulate_grad_batches,
-            seconds_left=(steps - step) / rate if rate else 0.0,
-            data_wait=data_wait,
-        )
 
     def _write(self, trainer: Trainer, status: Status) -> None:
         if self.run_dir and trainer.is_global_zero:

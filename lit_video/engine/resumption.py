@@ -35,9 +35,11 @@ class ExactResumption(Callback):
         epoch: Any = trainer.fit_loop.epoch_progress.current  # its declared type lacks ``processed``
         deferred = [saver.state_key for saver in _savers(trainer) if saver._defer_save_until_validation]
         is_end_of_epoch = epoch.processed == epoch.ready
+        batches: Any = trainer.fit_loop.epoch_loop.batch_progress.total
+        is_end_of_batch = batches.processed > batches.completed  # Lightning calls the hooks of the batch's end
         checkpoint[POINT] = {
             "metrics": {key: float(value) for key, value in trainer.callback_metrics.items()},
-            "validation": _at_batch_end(trainer) and validation_follows(trainer),
+            "validation": is_end_of_batch and validation_follows(trainer),
             "deferred": deferred,
             "stopped": trainer.should_stop and is_end_of_epoch,  # for instance by EarlyStopping
         }
@@ -62,7 +64,11 @@ class ExactResumption(Callback):
             for counts in (batches["total"], batches["current"]):
                 counts["completed"] = counts["processed"]
         if point["validation"]:
-            _begin_validation(progress["epoch_loop.val_loop.batch_progress"])
+            # as if the validation was stopped in its first batch
+            validation = progress["epoch_loop.val_loop.batch_progress"]
+            validation["total"] = {"ready": 1, "started": 1, "processed": 0, "completed": 0}
+            validation["current"] = dict.fromkeys(validation["total"], 0)
+            validation["is_last_batch"] = False
         elif batches["is_last_batch"]:  # Lightning counts a step after the hook that saves
             progress["epoch_loop.state_dict"]["_batches_that_stepped"] += 1
         self._epoch_ends = batches["is_last_batch"]
@@ -107,19 +113,6 @@ def validation_follows(trainer: Trainer) -> bool:
     loop = trainer.fit_loop
     fetcher = loop._data_fetcher
     return fetcher is not None and loop.epoch_loop._should_check_val_fx(fetcher)
-
-
-def _at_batch_end(trainer: Trainer) -> bool:
-    """Return whether Lightning calls the hooks of the end of a training batch."""
-    batches: Any = trainer.fit_loop.epoch_loop.batch_progress.total  # its declared type lacks ``processed``
-    return batches.processed > batches.completed
-
-
-def _begin_validation(progress: dict[str, Any]) -> None:
-    """Change Lightning's counts of validation batches to those of a validation stopped in its first batch."""
-    progress["total"] = {"ready": 1, "started": 1, "processed": 0, "completed": 0}
-    progress["current"] = dict.fromkeys(progress["total"], 0)
-    progress["is_last_batch"] = False
 
 
 def _savers(trainer: Trainer) -> list[ModelCheckpoint]:

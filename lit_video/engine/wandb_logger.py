@@ -20,9 +20,9 @@ from lightning.pytorch.utilities import rank_zero_only
 
 from lit_video.engine.checkpoints import Stopped
 from lit_video.errors import one_line
-from lit_video.runs.result import RowFacts
+from lit_video.runs.record import RowFacts
 from lit_video.settings.differences import lasting_settings
-from lit_video.settings.flat import plain_settings
+from lit_video.settings.nested import plain_settings
 from lit_video.tables.table import Row
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.wandb_login import RECORDED, server, wandb_project, why_offline
@@ -116,7 +116,21 @@ class RowLogger(WandbLogger):
 
     def finish(self, metrics: dict[str, float], checkpoint: Path | None = None) -> None:
         """Record the test's metrics and pictures, and ``checkpoint`` as a model artifact; end the record."""
-        self.call(lambda: self._log_results(metrics, checkpoint))
+
+        def log_results() -> None:
+            import wandb
+
+            run = self.experiment
+            run.summary.update(self.paper | metrics)
+            run.log({"trainer/global_step": self.step} | wandb_media(self.run_dir), step=max(self.step, run.step))
+            if checkpoint:
+                artifact = wandb.Artifact(f"model-{self.version}", type="model", metadata=metrics)
+                artifact.add_file(str(checkpoint), name="model.ckpt", skip_cache=True)
+                logged = run.log_artifact(artifact)
+                if not run.offline:
+                    logged.wait(600)  # seconds; WANDB_FINISH_TIMEOUT is too short for a checkpoint
+
+        self.call(log_results)
         self.close(DONE)
 
     def close(self, status: int) -> None:
@@ -126,19 +140,6 @@ class RowLogger(WandbLogger):
                 self.call(self.experiment.mark_preempting)
             self.call(lambda: self.experiment.finish(status))
             self._end()
-
-    def _log_results(self, metrics: dict[str, float], checkpoint: Path | None) -> None:
-        import wandb
-
-        run = self.experiment
-        run.summary.update(self.paper | metrics)
-        run.log({"trainer/global_step": self.step} | wandb_media(self.run_dir), step=max(self.step, run.step))
-        if checkpoint:
-            artifact = wandb.Artifact(f"model-{self.version}", type="model", metadata=metrics)
-            artifact.add_file(str(checkpoint), name="model.ckpt", skip_cache=True)
-            logged = run.log_artifact(artifact)
-            if not run.offline:
-                logged.wait(600)  # seconds; WANDB_FINISH_TIMEOUT is too short for a checkpoint
 
     def _end(self) -> None:
         """End W&B's process, because it remembers the run's id; ignore errors."""

@@ -32,7 +32,11 @@ def refuse_ignored(files: Sequence[Path], layers: Iterable[SettingsLayer], *, se
     base = [of_file(path) for path in files]
     for number, (origin, settings) in enumerate([*base, *layers]):
         for key, value in settings:
-            _refuse_linked(key, origin)
+            group, _, inside = key.partition(".")
+            name = inside.partition(".")[0]
+            if group == "model" and name in LINKED_SETTINGS:
+                advice = f"set it there, as data.{name}" if name in model_names("clip") else "leave it out"
+                raise UserError(f"{origin}: model.{name}: is taken from the data set; {advice}")
             _refuse_seed(key, origin)
             if key == "seed_everything" and seed is not None and value not in (None, seed):
                 _refuse_seed("data.seed", origin, key)
@@ -42,21 +46,10 @@ def refuse_ignored(files: Sequence[Path], layers: Iterable[SettingsLayer], *, se
             elif key.startswith("data.augmentation."):
                 if recipe and number >= len(base):
                     taken = f"augmentation is the recipe {recipe}, which is taken whole"
-                    raise UserError(f"{origin}: {key}: {taken}; write all its settings, see lit_video/video/recipes.py")
+                    raise UserError(
+                        f"{origin}: {key}: {taken}; write all its settings, see lit_video/video/augmentation.py"
+                    )
                 recipe = None  # it is written out
-
-
-def _refuse_linked(key: str, origin: str) -> None:
-    """Refuse a setting of the model that it takes from the data set."""
-    group, _, inside = key.partition(".")
-    name = inside.partition(".")[0]
-    if group != "model" or name not in LINKED_SETTINGS:
-        return
-
-    advice = "leave it out"
-    if name in model_names("clip"):
-        advice = f"set it there, as data.{name}"
-    raise UserError(f"{origin}: model.{name}: is taken from the data set; {advice}")
 
 
 def _refuse_seed(key: str, origin: str, name: str = "data.seed") -> None:

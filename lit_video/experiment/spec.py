@@ -14,12 +14,10 @@ from lit_video.experiment.constructors import Constructors
 from lit_video.experiment.ignored import of_file, refuse_ignored
 from lit_video.experiment.layers import of_files, with_user_settings
 from lit_video.experiment.request import Run
-from lit_video.runs.identity import Identity, differences
-from lit_video.runs.result import Override
+from lit_video.runs.record import Identity, Override, differences
 from lit_video.schemes.own_classes import names_of, source_file
 from lit_video.settings.effects import data_names, model_names, picked
-from lit_video.settings.flat import CALLBACKS, OWN, flatten
-from lit_video.settings.nested import ARGUMENTS, CLASS, Nested, merged, short_key
+from lit_video.settings.nested import ARGUMENTS, CALLBACKS, CLASS, OWN, Nested, flatten, merged, short_key
 from lit_video.utils.environment import commit, versions
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import weights_digest
@@ -71,7 +69,15 @@ class Spec:
         request = self.run.request
         if not (request.user_settings or request.table.own):
             return {}
-        row = self._settings_of_row()
+
+        # the table may leave class and folder of the data to the user, which are then those of the run
+        data = self.parsed["data"]
+        place = {CLASS: data[CLASS], ARGUMENTS: picked(data[ARGUMENTS], data_names("folders"))}
+        row: Nested | None = None
+        with suppress(ArgumentError):
+            settings = merged({"data": place}, self.run.row_settings, Constructors())
+            row = self._cli.with_settings(settings).resolved()
+
         own = with_user_settings(of_files(request.table.own), request.user_settings)
         of_user = {short_key(key) for key in flatten(own)}
 
@@ -83,18 +89,6 @@ class Spec:
             is_callback = difference.key in (CALLBACKS, OWN)
             changed["trainer.callbacks" if is_callback else key] = Override(difference.was, difference.now)
         return changed
-
-    def _settings_of_row(self) -> Nested | None:
-        """Return the settings of the row without the user's; ``None`` if they cannot be read.
-
-        A table may leave class and folder of the data to the user, which are then those of the run.
-        """
-        data = self.parsed["data"]
-        place = {CLASS: data[CLASS], ARGUMENTS: picked(data[ARGUMENTS], data_names("folders"))}
-        try:
-            return self._cli.with_settings(merged({"data": place}, self.run.row_settings, Constructors())).resolved()
-        except ArgumentError:
-            return None
 
 
 class Specs:

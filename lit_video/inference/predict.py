@@ -15,10 +15,9 @@ from torch import Tensor
 
 from lit_video import datamodules, modules
 from lit_video.datamodules.folder import VideoList
-from lit_video.datamodules.long_videos import EPIC_CLASSES
+from lit_video.datamodules.released import EPIC_CLASSES
 from lit_video.errors import OptionError, UserError, one_line
 from lit_video.inference.checkpoints import build_model, read_checkpoint
-from lit_video.inference.evaluation import Evaluation
 from lit_video.inference.ranking import (
     ONLY_TASK,
     ClassNames,
@@ -30,7 +29,7 @@ from lit_video.inference.ranking import (
     write_features,
     write_ranking,
 )
-from lit_video.inference.videos import Paths, find_videos
+from lit_video.inference.videos import Evaluation, Paths, find_videos
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import video_logits, view_scores
 from lit_video.network.aggregation import last_linear
@@ -50,7 +49,7 @@ from lit_video.video.decoding import forget_tables
 from lit_video.video.settings import SETTINGS, restored_settings, stored_settings
 from lit_video.video.trained_on import joined, overlap_in_words, seen
 from lit_video.weights.hub import find, find_start, published_name, weights_path
-from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, StoredWeights, read_weights
+from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, read_weights
 from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
 
 # a video's logits (classes,), its features (width,), and the reason if it is unreadable, else an empty text;
@@ -59,7 +58,10 @@ Output = tuple[Tensor, Tensor, str]
 
 
 def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[Output]:
-    """Yield every video's output in order, averaged over views; an unreadable video's logits are meaningless."""
+    """Yield every video's output in order, averaged over views; an unreadable video's logits are meaningless.
+
+    If some of a video's views are unreadable, the first reason is kept.
+    """
     # one entry for each clip of the current video, with scores (crops, classes) and features (crops, width)
     views: list[Output] = []
     videos = iter(data.listed)
@@ -76,17 +78,14 @@ def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Itera
         clips = len(raw["video"])
         for view in zip(scores.chunk(clips), features.chunk(clips), raw["broken"], strict=True):
             views.append(view)
-            if len(views) == data.test_clips:
-                yield _averaged(views, next(videos).path, model)
-                views = []
+            if len(views) < data.test_clips:
+                continue
 
-
-def _averaged(views: Sequence[Output], path: Path, model: VideoClassifier) -> Output:
-    """Average a video's scores and features over its views; if some are unreadable, keep the first reason."""
-    scores, features, reasons = zip(*views, strict=True)
-    logits = video_logits(torch.cat(scores).mean(0), model.view_average)
-    reason = next(filter(None, reasons), "")
-    return logits, torch.cat(features).mean(0), reason.removeprefix(f"{path}: ")
+            of_clips, features_of_clips, reasons = zip(*views, strict=True)
+            mean = video_logits(torch.cat(of_clips).mean(0), model.view_average)
+            reason = next(filter(None, reasons), "").removeprefix(f"{next(videos).path}: ")
+            yield mean, torch.cat(features_of_clips).mean(0), reason
+            views = []
 
 
 @dataclass(frozen=True, repr=False)
@@ -288,18 +287,14 @@ def _released(name: str) -> TrainedModel:
         mean, std = pixels
         fold_pixels(model.network.embed, mean, std, data=data)
 
-    return TrainedModel(model.eval(), _released_names(stored, classes), clips, weights=name)
-
-
-def _released_names(stored: StoredWeights, classes: Classes) -> ClassNames:
-    """Return the names of a release's classes, in the order of its logits; numbered where the file has none."""
-    if isinstance(classes, dict):
-        return {task: _numbered(task, count) for task, count in classes.items()}
-
     labels = stored.labels.get("", {})
-    if len(labels) != classes:
-        return _numbered("class", classes)
-    return sorted(labels, key=labels.__getitem__)
+    if isinstance(classes, dict):
+        names: ClassNames = {task: _numbered(task, count) for task, count in classes.items()}
+    elif len(labels) == classes:
+        names = sorted(labels, key=labels.__getitem__)  # in the order of the logits
+    else:
+        names = _numbered("class", classes)
+    return TrainedModel(model.eval(), names, clips, weights=name)
 
 
 def _numbered(noun: str, count: int) -> list[str]:

@@ -1,5 +1,6 @@
-"""Figures of results: confusion matrix, learning curves, and a table's accuracies by row and by group of classes."""
+"""Figures of results: confusions, learning curves, accuracies by row and by group, features in two dimensions."""
 
+import math
 from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
@@ -12,9 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from lit_video.errors import UserError
 from lit_video.tables.rendering import GroupAccuracies, reach_text
 from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import short
+from lit_video.utils.text import natural
 
 CurvePoints = Sequence[tuple[float, float]]  # epoch, value
 
@@ -32,6 +35,11 @@ NAMED_SIDE = 7.0  # least side of a cell that shows class names, in points
 NUMBERED_SIDE = 20.0  # least side of a cell that shows numbers, in points
 MANY_CLASSES = 32  # with more classes, cells are small, so opacity is the root of the share to keep faint ones visible
 MARKS = "osD^vPX<>"
+FEWEST_POINTS = 5  # with fewer points t-SNE shows nothing
+PERPLEXITY = 30.0  # t-SNE's size of a neighbourhood
+# the legend: names of one column, and columns, beside which more names make the picture higher
+NAMES_IN_COLUMN = 30
+MOST_COLUMNS = 4
 
 
 def style_of(number: int) -> dict[str, Any]:
@@ -162,3 +170,42 @@ def _names(axes: Axes, rows: Sequence[str], size: float, *, columns: Sequence[st
     axes.set_yticks(range(len(rows)), rows, fontsize=size, parse_math=False)
     axes.set_xticks(range(len(columns)), columns, fontsize=size, parse_math=False, **style)
     axes.tick_params(left=False, bottom=False, top=False)
+
+
+def project(features: NDArray[np.floating], seed: int = 0) -> NDArray[np.float64]:
+    """Project features ``(videos, width)`` to points ``(videos, 2)``, so that neighbours stay close.
+
+    Source: t-SNE, van der Maaten and Hinton, JMLR 9 (2008).
+    """
+    from sklearn.manifold import TSNE  # imported late: it sets variables for OpenMP
+
+    if len(features) < FEWEST_POINTS:
+        raise UserError(f"{len(features)} videos could be read, which is too few to show neighbours")
+    if not np.ptp(features, axis=0).any():
+        raise UserError(f"the features of all {len(features)} videos are equal: copies, or a model that has collapsed")
+    perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
+    points = TSNE(perplexity=perplexity, init="random", random_state=seed).fit_transform(features)
+    return np.asarray(points, np.float64)
+
+
+def points_figure(points: NDArray[np.float64], classes: Sequence[str], hollow: Sequence[bool], *, title: str) -> Figure:
+    """Draw points ``(videos, 2)`` with a colour and marker for each class, unfilled where ``hollow`` is true."""
+    class_of = np.array(classes)
+    unfilled = np.array(hollow)
+
+    names = sorted(set(classes), key=natural)
+    columns = min(MOST_COLUMNS, math.ceil(len(names) / NAMES_IN_COLUMN))
+    lines = math.ceil(len(names) / columns)
+
+    figure = Figure(figsize=(6.2 + 2.3 * columns, max(6, 0.3 + 0.19 * lines)), layout="constrained")
+    axes = figure.subplots()
+    for number, name in enumerate(names):
+        members = class_of == name
+        style = style_of(number)
+        axes.plot(*points[members & ~unfilled].T, linestyle="", label=short(name), **style)
+        axes.plot(*points[members & unfilled].T, linestyle="", fillstyle="none", **style)
+
+    axes.set(xticks=[], yticks=[])
+    axes.set_title(title, fontsize=10)
+    figure.legend(loc="outside right upper", ncols=columns, fontsize=9, frameon=False)
+    return figure

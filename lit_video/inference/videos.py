@@ -1,21 +1,54 @@
-"""Videos given by paths of files and folders."""
+"""What a trained model is tried on: videos given by paths of files and folders; views, batches and device."""
+
+from __future__ import annotations  # a signature then shows names of types, such as Count
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from lit_video.datamodules.records import print_once
 from lit_video.errors import OptionError, UserError
+from lit_video.utils.arguments import Count, Positive, Whole, refuse_wrong_values
 from lit_video.utils.columns import read_times, unused_words
 from lit_video.utils.files import user_path
-from lit_video.utils.folders import Folders
-from lit_video.utils.video_files import is_table, videos_at
-from lit_video.utils.video_tables import read_video_rows, table_form
+from lit_video.utils.video_files import Folders, is_table, read_video_rows, table_form, videos_at
 from lit_video.video.clips import VideoRecord
 
 Paths = str | Path | Sequence[str | Path | VideoRecord]  # find_videos returns given records unchanged
 
 _Part = tuple[Path, float | None, float | None]  # file, start and end in seconds
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How to evaluate a model on videos.
+
+    Attributes:
+        clips: clips of a video; ``None`` for the number in the run's own test.
+        crops: crops of each clip; ``None`` for the number in the run's own test.
+        batch: clips at a time.
+        workers: processes that decode; 0 decodes in the main process.
+        device: device to compute on; ``None`` for a GPU if there is one.
+        progress: show a progress bar in a terminal.
+        fps: frame rate of folders of pictures, which then count as videos.
+
+    Raises:
+        UserError: a number is too small, or there is no such device.
+    """
+
+    clips: Count | None = None
+    crops: Count | None = None
+    batch: Count = 8
+    workers: Whole = 2
+    device: Literal["cpu", "cuda"] | None = None
+    progress: bool = False
+    fps: Positive | None = None
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        refuse_wrong_values(type(self), vars(self))
 
 
 def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:

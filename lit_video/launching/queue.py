@@ -17,8 +17,8 @@ from typing import NamedTuple, get_args
 from lit_video.errors import RunFailed, RunStopped, UserError
 from lit_video.experiment.request import Run
 from lit_video.launching.states import Observed, RunState, jobs_of, lock_held, observe
+from lit_video.runs.folder import read_status
 from lit_video.runs.lock import writable
-from lit_video.runs.status import read_status
 from lit_video.settings.effects import picked
 from lit_video.utils.messages import ASIDE
 from lit_video.utils.parallel import EVERY, with_progress
@@ -249,7 +249,7 @@ def _stopped(line: str, status: int) -> RunStopped:
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
     """Check all runs for mistakes; return the unfinished ones."""
-    from lit_video.experiment.finished import FinishedRuns  # here, because importing torch takes seconds
+    from lit_video.experiment.identity import FinishedRuns  # here, because importing torch takes seconds
     from lit_video.training.run import is_done
 
     finished = FinishedRuns()
@@ -292,39 +292,33 @@ def observed_runs(runs: Sequence[Run], jobs: Mapping[str, str] | None = None) ->
 
 
 def _at_work(runs: Sequence[Run]) -> str:
-    """Return the number of runs per state and the progress of running ones."""
+    """Return the number of runs per state, the time left for all of them, and the progress of running ones.
+
+    The time is estimated from those of the running ones, if any is known.
+    """
     observed = observed_runs(runs, {})
-    parts = [counts(observed)]
-    total = _total(observed)
-    if total:
-        parts.append(total)
-
-    for run, observation in zip(runs, observed, strict=True):
-        if observation.state == "running":
-            progress, *_, time_text = _progress(observation)
-            texts = (run.name, observation.activity, progress, time_text)
-            parts.append(" ".join(text for text in texts if text))
-    return "; ".join(parts)
-
-
-def _total(observed: Sequence[Observed]) -> str:
-    """Estimate the time left for all runs from the times of the running ones; empty while none is known."""
+    running: list[str] = []
     waiting = 0
-    times_left = list[float]()
+    times_left: list[float] = []
     longest = 0.0  # seconds of a whole run
-    for observation in observed:
-        if observation.state not in ("done", "running", "failed"):
-            waiting += 1
-        status = observation.status
-        if observation.state != "running" or not status or not status.seconds_left:
+    for run, observation in zip(runs, observed, strict=True):
+        if observation.state != "running":
+            waiting += observation.state not in ("done", "failed")
             continue
-        times_left.append(status.seconds_left)
-        steps_left = max(1, status.steps - status.step)
-        longest = max(longest, status.seconds_left * status.steps / steps_left)
 
-    if not times_left:
-        return ""
-    return f"about {time_left(max(times_left) + longest * waiting / len(times_left))} for all"
+        progress, *_, time_text = _progress(observation)
+        running.append(" ".join(filter(None, (run.name, observation.activity, progress, time_text))))
+        status = observation.status
+        if status and status.seconds_left:
+            times_left.append(status.seconds_left)
+            steps_left = max(1, status.steps - status.step)
+            longest = max(longest, status.seconds_left * status.steps / steps_left)
+
+    parts = [counts(observed)]
+    if times_left:
+        left = max(times_left) + longest * waiting / len(times_left)
+        parts.append(f"about {time_left(left)} for all")
+    return "; ".join([*parts, *running])
 
 
 def counts(observed: Sequence[Observed]) -> str:

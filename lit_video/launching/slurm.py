@@ -16,8 +16,8 @@ from msgspec import structs
 from lit_video.errors import UserError
 from lit_video.experiment.request import Run
 from lit_video.launching.queue import own_environment
+from lit_video.runs.folder import read_status, write_status
 from lit_video.runs.record import Status
-from lit_video.runs.status import read_status, write_status
 from lit_video.settings.flags import UserSetting
 
 _logger = logging.getLogger(__name__)
@@ -112,12 +112,19 @@ def submit(runs: Sequence[Run], resources: Resources) -> None:
 
     With ``resources.parallel`` a table's arrays follow each other, as Slurm's limit is that of one array.
     """
+    from filelock import FileLock, Timeout
+
     for name, arrays in _arrays(runs):
         job = ""
         for array in arrays:
             job = _submitted(resources.sbatch(name, array, job if resources.parallel else ""), resources.script(array))
             for index, run in enumerate(array):
-                _write_queued(run, f"{job}_{index}")
+                task = f"{job}_{index}"
+                # a run that has begun holds its lock; if it has ended already, its status has this task
+                with suppress(Timeout, OSError), FileLock(run.folder / "lock", timeout=0):
+                    status = read_status(run.folder) or Status("queued")
+                    if status.job != task:
+                        write_status(run.folder, structs.replace(status, state="queued", job=task, message=""))
             _logger.info(f"{name}: {len(array)} runs submitted as job {job}")
     _logger.info("the same command with --status shows how far they are")
 
@@ -139,13 +146,3 @@ def _submitted(command: Sequence[str], script: str) -> str:
     printed = "; ".join(done.stdout.split("\n")).strip()[:200] or "nothing"
     advice = "the runs may be in the queue: look there (squeue --me) and cancel them before you repeat the command"
     raise UserError(f"--launcher slurm: sbatch printed {printed!r}, no job's number; {advice}")
-
-
-def _write_queued(run: Run, task: str) -> None:
-    """Write a run's job number into its folder, unless the run has begun."""
-    from filelock import FileLock, Timeout
-
-    with suppress(Timeout, OSError), FileLock(run.folder / "lock", timeout=0):  # a held lock: the run has begun
-        status = read_status(run.folder) or Status("queued")
-        if status.job != task:  # if equal, the run has begun and ended already
-            write_status(run.folder, structs.replace(status, state="queued", job=task, message=""))

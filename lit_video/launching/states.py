@@ -13,8 +13,8 @@ from typing import Literal
 from lit_video.errors import UserError
 from lit_video.experiment.request import Run
 from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import RUNNING, read_status
 from lit_video.runs.record import Status
-from lit_video.runs.status import RUNNING, read_status
 
 RunState = Literal["running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started"]
 

@@ -13,7 +13,7 @@ from lit_video.attention import Scheme
 from lit_video.network.block import MLP, Block
 from lit_video.network.style import TIMM_STYLE, Gelu, Style
 from lit_video.utils.arguments import Count, Positive, Range, Whole, check_fields
-from lit_video.utils.limits import MOST_LAYERS
+from lit_video.utils.files import MOST_LAYERS
 
 SizeName = Literal["Ti", "S", "B", "L", "H"]
 

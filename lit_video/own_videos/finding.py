@@ -15,7 +15,7 @@ from lit_video.utils.columns import split_meant, with_eval
 from lit_video.utils.files import PICTURES, TABLES, entries_of, files_below, is_folder, is_video
 from lit_video.utils.splits import SPLITS
 from lit_video.utils.text import case_twins, class_name, counted, natural, printable
-from lit_video.utils.video_tables import TableForm, table_form
+from lit_video.utils.video_files import TableForm, table_form
 
 KINDS_NAMED = 10  # most kinds of unused files that are named
 LOOKED_AT = 10_000  # most files that are counted to say what is in a folder without class folders
@@ -104,18 +104,13 @@ def find_own_videos(place: Path, asked: ColumnsAsked = AS_THEY_LOOK) -> OwnVideo
     if len(own.class_names) < 2:
         fault = f"holds one class ({own.class_names[0]}); a classifier needs two or more"
         raise UserError(f"{place}: {fault}; looked at {own.where}; {expected}")
-    _refuse_links(own)
-    return own
 
-
-def _refuse_links(own: OwnVideos) -> None:
-    """Refuse a file that is there twice, by a link or another spelling: it could be in both training and test."""
     path_of: dict[str, str] = {}
-    for video in own.videos:
-        file = os.path.realpath(own.root / video.path)
-        first = path_of.setdefault(file, video.path)
+    for video in own.videos:  # a file that is there twice could be in both training and test
+        first = path_of.setdefault(os.path.realpath(own.root / video.path), video.path)
         if first != video.path:
             raise UserError(f"{own.root / video.path}: is the same file as {own.root / first}; keep one of them")
+    return own
 
 
 def _ending(path: Path) -> str:

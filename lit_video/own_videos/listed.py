@@ -18,9 +18,8 @@ from lit_video.utils.columns import (
     words_of,
 )
 from lit_video.utils.files import is_picture
-from lit_video.utils.folders import Folders
 from lit_video.utils.text import class_name, plural
-from lit_video.utils.video_tables import TableForm, further_labels, read_video_rows
+from lit_video.utils.video_files import Folders, TableForm, further_labels, read_video_rows
 
 FLAGS = {"group": "--group COLUMN", "split": "--split COLUMN"}  # the flags that use a column
 LIKE_CODES = {"0", "1", "2"}  # numbers of HMDB51's lists: unused, training, test

@@ -24,8 +24,7 @@ from lit_video.own_videos.budget import (
     probed,
     too_short,
 )
-from lit_video.own_videos.choices import Choice, Machine, measured, nested
-from lit_video.own_videos.mirroring import mirroring
+from lit_video.own_videos.choices import Choice, Machine, measured, mirroring, nested
 from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.starts import SCRATCH, Start
 from lit_video.utils.text import plural

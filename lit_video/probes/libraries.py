@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from lit_video.errors import UserError, one_line
 from lit_video.network.aggregation import keeping_inputs
-from lit_video.probes.clip_format import clip_format
-from lit_video.probes.frozen import FrozenModel, ModelOptions
+from lit_video.probes.frozen import FrozenModel, ModelOptions, clip_format
 from lit_video.utils.environment import choose_device
 from lit_video.utils.text import did_you_mean
 from lit_video.video.seeding import seeded

@@ -12,8 +12,7 @@ from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.network.aggregation import last_linear
 from lit_video.network.transformer import VideoTransformer, all_tokens
-from lit_video.probes.clip_format import clip_format
-from lit_video.probes.frozen import FrozenModel, ModelOptions
+from lit_video.probes.frozen import FrozenModel, ModelOptions, clip_format
 from lit_video.probes.libraries import (
     CLASSIFIER_INPUT,
     is_hugging_face,
@@ -84,23 +83,19 @@ def _of_run(trained: "TrainedModel", name: str, options: ModelOptions) -> Frozen
             model = type(model)(**{**model.hparams, **untrained})
     module = model.to(choose_device(options.device)).eval()
     frozen = _of_classifier(module, name, options, clip=clip)
-    return replace(frozen, remarks=_remarks(trained, options))
 
-
-def _remarks(trained: "TrainedModel", options: ModelOptions) -> list[str]:
-    """Say so if a model was trained on the temporal skills themselves, or pretrained on drawn motions of their kind."""
-    if options.random_weights:
-        return []
     skill_classes: set[str] = set()
     for skill in map(find_skill, PROBED_SKILLS):
         skill_classes |= {f"{skill.name} {skill.backward}", f"{skill.name} {skill.forward}"}
-
-    if skill_classes.intersection(trained.class_names):
-        return ["it was trained on temporal skills; these videos are others, drawn by other seeds"]
-    if trained.weights == PREFIX + DRAWN_WEIGHTS:
+    remarks: list[str] = []
+    if options.random_weights:
+        pass
+    elif skill_classes.intersection(trained.class_names):
+        remarks = ["it was trained on temporal skills; these videos are others, drawn by other seeds"]
+    elif trained.weights == PREFIX + DRAWN_WEIGHTS:
         seen = "seen in pretraining: it learned from drawn videos that move, turn, grow and meet like these"
-        return [f"{seen} (docs/drawn_videos.md)"]
-    return []
+        remarks = [f"{seen} (docs/drawn_videos.md)"]
+    return replace(frozen, remarks=remarks)
 
 
 def _of_classifier(model: VideoClassifier, name: str, options: ModelOptions, *, clip: Any) -> FrozenModel:

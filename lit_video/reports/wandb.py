@@ -116,22 +116,18 @@ def preview(tables: Sequence[Table]) -> list[list[str]]:
     lines = []
     for section, some in panels(tables, "scheme").items():
         for panel in some:
-            kind, keys = _described(panel)
-            lines.append([section, kind, keys])
+            if isinstance(panel, wr.ScatterPlot):
+                described = ["scatter plot", f"{panel.y.name} against {panel.x.name}"]
+            elif isinstance(panel, wr.MediaBrowser):
+                described = ["pictures", ", ".join(panel.media_keys)]
+            elif isinstance(panel, wr.RunComparer):
+                described = ["comparison", "the settings in which runs differ"]
+            elif isinstance(panel, wr.BarPlot):
+                described = ["bars", f"{_names(panel.metrics)}, means by {panel.groupby.name}"]
+            else:
+                described = ["curves", f"{_names(panel.y)} over {panel.x.name}, means by {panel.groupby.name}"]
+            lines.append([section, *described])
     return lines
-
-
-def _described(panel: Any) -> tuple[str, str]:
-    """Return the kind of a panel in words, and the keys that it shows."""
-    if isinstance(panel, wr.ScatterPlot):
-        return "scatter plot", f"{panel.y.name} against {panel.x.name}"
-    if isinstance(panel, wr.MediaBrowser):
-        return "pictures", ", ".join(panel.media_keys)
-    if isinstance(panel, wr.RunComparer):
-        return "comparison", "the settings in which runs differ"
-    if isinstance(panel, wr.BarPlot):
-        return "bars", f"{_names(panel.metrics)}, means by {panel.groupby.name}"
-    return "curves", f"{_names(panel.y)} over {panel.x.name}, means by {panel.groupby.name}"
 
 
 def _names(metrics: Sequence[Any]) -> str:

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.runs.folder import DELETE_IT, RUN, run_file
-from lit_video.runs.identity import Identity
-from lit_video.runs.record import Change, Record
-from lit_video.runs.result import Override, RunResult
+from lit_video.runs.record import Change, Identity, Override, Record, RunResult
 from lit_video.settings.differences import LONGER
-from lit_video.settings.flat import OWN
+from lit_video.settings.nested import OWN
 from lit_video.utils.files import read_whole
 from lit_video.utils.text import plural
 
@@ -40,20 +38,16 @@ def read_finished(run_dir: Path, anywhere: bool = False) -> FinishedRun | None:
         result = record.result
         if result is None or record.identity is None:
             return None
-        if not anywhere:
-            _refuse_other_folder(run_dir, result)
+
+        # a copied run would count twice
+        own = {"table": result.table, "scale": result.scale, "row": result.row, "seed": f"seed{result.seed}"}
+        folders = ("", "", "", "", *run_dir.absolute().parts)[-4:]
+        for (key, value), folder in zip(own.items(), folders, strict=True):
+            if value != folder and not anywhere:
+                raise ValueError(f"its {key} is {value!r}, its folder says {folder!r}")
         return FinishedRun(run_dir, result, record.identity, list(record.changes or ()), result.overridden or {})
 
     return read_whole(run_dir / RUN, read, DELETE_IT)
-
-
-def _refuse_other_folder(run_dir: Path, result: RunResult) -> None:
-    """Refuse a result that is not of its folder, because a copied run would count twice."""
-    own = {"table": result.table, "scale": result.scale, "row": result.row, "seed": f"seed{result.seed}"}
-    folders = ("", "", "", "", *run_dir.absolute().parts)[-4:]
-    for (key, value), folder in zip(own.items(), folders, strict=True):
-        if value != folder:
-            raise ValueError(f"its {key} is {value!r}, its folder says {folder!r}")
 
 
 def remarks(run: FinishedRun) -> list[str]:

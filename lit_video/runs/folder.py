@@ -1,24 +1,31 @@
-"""Folders of runs and the files in them, in place or packed.
+"""Folders of runs and the files in them, in place or packed: record, status, learning curve.
 
 A run is named by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not. A record in the folder hides a packed one,
 even before it has a result. ``run.json`` is a run's record, see :mod:`lit_video.runs.record`.
 """
 
+import csv
+import io
 import json
 import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from lit_video.errors import UserError
 from lit_video.runs.packs import ENDING, SEED_FOLDER, PackedFiles, pack_of, packed_runs
-from lit_video.runs.record import Record
-from lit_video.utils.files import read_regular, read_whole, write_atomically
-from lit_video.utils.limits import MOST_BYTES, MOST_PREDICTIONS
+from lit_video.runs.record import Record, Running, State, Status
+from lit_video.utils.files import MOST_BYTES, MOST_PREDICTIONS, read_regular, read_whole, write_atomically, write_table
 
 RUN = "run.json"
 # depths of runs below a folder of runs; the last two are below own and own/NAME, which finetune writes
 BELOW = ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/", "runs/*/*/*/*/", "*/runs/*/*/*/*/")
 DELETE_IT = "delete it and repeat the command"
+RUNNING: tuple[State, ...] = get_args(Running)
+CURVES = "curves.csv"
+CURVE_COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
+Point = Mapping[str, float]
 
 
 def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Path]:
@@ -107,3 +114,49 @@ def packed_files(run_dir: Path) -> PackedFiles:
     if not pack.is_file() or (run_dir / RUN).exists():
         return {}
     return packed_runs(pack).get(folder, {})
+
+
+def write_status(run_dir: Path, status: Status) -> None:
+    """Write the state atomically; a failure to write must not stop the run."""
+    try:
+        update_record(run_dir, state=status)
+    except (OSError, MemoryError, UserError):
+        return
+
+
+def read_status(run_dir: Path) -> Status | None:
+    """Read the last state; ``None`` if missing or unreadable."""
+    with suppress(Exception):  # a damaged file can raise anything
+        return read_record(run_dir).state
+    return None
+
+
+def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
+    """Write the curve; a value that was not measured at a point stays empty.
+
+    Columns beyond the usual ones, such as directions by skill, follow in the order of their first point.
+    """
+    columns = list(dict.fromkeys([*CURVE_COLUMNS, *(key for point in points for key in point)]))
+    rows: list[Sequence[str]] = [columns]
+    for point in points:
+        texts = {key: f"{value:z.6g}" for key, value in point.items()}
+        rows.append([texts.get(key, "") for key in columns])
+    write_table(run_dir / CURVES, rows)
+
+
+def read_curves(run_dir: Path) -> list[Point]:
+    """Read the curve's points; empty if the run kept none."""
+    return curves_and_file(run_dir)[0]
+
+
+def curves_and_file(run_dir: Path) -> tuple[list[Point], bytes]:
+    """Read the curve's points, and return them with the content of their file; both are empty if the run kept none."""
+
+    def read() -> tuple[list[Point], bytes]:
+        content = run_file(run_dir, CURVES)
+        points: list[Point] = []
+        for row in csv.DictReader(io.StringIO(content.decode(), newline="")):
+            points.append({key: float(value) for key, value in row.items() if value})
+        return points, content
+
+    return read_whole(run_dir / CURVES, read, "delete it; the run's results are in other files") or ([], b"")

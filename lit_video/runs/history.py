@@ -18,10 +18,9 @@ from pathlib import Path
 
 from lit_video.errors import UserError
 from lit_video.runs.folder import packed_files
-from lit_video.runs.identity import Identity, differences
-from lit_video.runs.record import Change, Record
+from lit_video.runs.record import Change, Identity, Record, differences
 from lit_video.settings.differences import AVERAGING, Difference, DifferenceKind
-from lit_video.settings.flat import CALLBACKS, flatten, lightning_name
+from lit_video.settings.nested import CALLBACKS, flatten, lightning_name
 
 
 @dataclass(frozen=True)

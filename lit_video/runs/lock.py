@@ -38,7 +38,13 @@ def owned(run_dir: Path, name: str) -> Iterator[None]:
     writable(run_dir)
     try:
         with FileLock(run_dir / "lock", timeout=1):  # wait, because sweep --status holds the lock for an instant
-            _set_damage_aside(run_dir)
+            try:
+                read_finished(run_dir)
+            except UserError as error:
+                if not (run_dir / RUN).exists():  # the result is in a pack
+                    raise
+                (run_dir / RUN).replace(run_dir / "run.damaged.json")
+                _logger.info(f"{error}; renamed to run.damaged.json, measured again")
             yield
 
     except Timeout:
@@ -56,13 +62,3 @@ def owned(run_dir: Path, name: str) -> Iterator[None]:
 def _refused(error: OSError, run_dir: Path) -> str:
     advice = "mend that, give another --runs, or set TMPDIR"
     return f"--runs: cannot write {error.filename or run_dir} ({error.strerror}); {advice}"
-
-
-def _set_damage_aside(run_dir: Path) -> None:
-    try:
-        read_finished(run_dir)
-    except UserError as error:
-        if not (run_dir / RUN).exists():  # the result is in a pack
-            raise
-        (run_dir / RUN).replace(run_dir / "run.damaged.json")
-        _logger.info(f"{error}; renamed to run.damaged.json, measured again")

@@ -6,14 +6,14 @@ import lzma
 import tarfile
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from itertools import chain
 from pathlib import Path
 
 from msgspec import structs
 
 from lit_video.errors import UserError
-from lit_video.runs.curves import CURVES, read_curves
 from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import RUN, read_record, run_file, run_folders
+from lit_video.runs.folder import CURVES, RUN, curves_and_file, read_record, run_folders
 from lit_video.runs.packs import PackedFiles, most_unpacked, pack_of, packed_runs
 from lit_video.runs.predictions import (
     FILE,
@@ -34,7 +34,12 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
     Equal runs make bit-identical packs. Logits, pictures and checkpoints are left out; absolute folders of videos
     become DIR, as in recorded commands.
     """
-    folders = _named_folders(places)
+    folders: dict[tuple[str, ...], Path] = {}  # by table, scale, row and seed
+    for run_dir in chain.from_iterable(map(run_folders, places)):
+        folder = run_dir.absolute()
+        other = folders.setdefault(folder.parts[-4:], folder)
+        if other != folder:
+            raise UserError(f"{folder}: {other} has the same table, scale, row and seed; give only one of the two")
     if not folders:
         raise UserError(f"{', '.join(map(str, places))}: no finished run below")
 
@@ -52,21 +57,20 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
     return {path: len(runs) for path, runs in packs.items()}
 
 
-def _named_folders(places: Sequence[Path]) -> dict[tuple[str, ...], Path]:
-    """Return the folders of finished runs by table, scale, row and seed; refuse two folders of one name."""
-    folders: dict[tuple[str, ...], Path] = {}
-    for place in places:
-        for run_dir in run_folders(place):
-            folder = run_dir.absolute()
-            other = folders.setdefault(folder.parts[-4:], folder)
-            if other != folder:
-                raise UserError(f"{folder}: {other} has the same table, scale, row and seed; give only one of the two")
-    return folders
-
-
 def write_pack(path: Path, runs: Mapping[Path, PackedFiles]) -> None:
     """Write the files of a table's runs, by folder, as a pack; equal files make bit-identical packs."""
-    content = _archive(path.parent, runs)
+    members = []
+    for run, files in runs.items():
+        for name, file in files.items():
+            members.append((name, str(run.relative_to(path.parent) / name), file))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
+        for _, place, file in sorted(members):  # without dates and owners; by name, to compress better
+            member = tarfile.TarInfo(place)
+            member.size = len(file)
+            archive.addfile(member, io.BytesIO(file))
+
+    content = packed.getvalue()
     size = len(lzma.decompress(content))
     if size > most_unpacked(len(content)):
         times = f"{size:,} bytes in {len(content):,}"
@@ -81,10 +85,20 @@ def packed_record(record: Record) -> bytes:
 
 
 def _files(run_dir: Path) -> PackedFiles:
+    record = read_record(run_dir)
+    if record.identity:  # absolute folders of videos become DIR
+        settings = deepcopy(record.identity.settings)
+        arguments = settings.get("data", {}).get("init_args", {})
+        for name in data_names("folders"):
+            if Path(arguments.get(name) or "").is_absolute():
+                arguments[name] = "DIR"
+        record = record.with_parts(identity=structs.replace(record.identity, settings=settings))
+
     run = read_finished(run_dir)
-    files = {RUN: packed_record(_without_folders(read_record(run_dir)))}
-    if read_curves(run_dir):
-        files[CURVES] = run_file(run_dir, CURVES)
+    files = {RUN: packed_record(record)}
+    points, content = curves_and_file(run_dir)
+    if points:
+        files[CURVES] = content
     predictions = read_predictions(run_dir, run.result if run else None)
     if predictions:
         files[FILE] = packed_predictions(predictions)
@@ -93,30 +107,3 @@ def _files(run_dir: Path) -> PackedFiles:
         if of_order:
             files[file_of_further(order)] = packed_predictions(of_order)
     return files
-
-
-def _without_folders(record: Record) -> Record:
-    """Return a record in which absolute folders of videos are DIR."""
-    if record.identity is None:
-        return record
-    settings = deepcopy(record.identity.settings)
-    arguments = settings.get("data", {}).get("init_args", {})
-    for name in data_names("folders"):
-        if Path(arguments.get(name) or "").is_absolute():
-            arguments[name] = "DIR"
-    return record.with_parts(identity=structs.replace(record.identity, settings=settings))
-
-
-def _archive(folder: Path, runs: Mapping[Path, PackedFiles]) -> bytes:
-    """Return a tar.xz of runs below a folder, without dates and owners, sorted by file name to compress better."""
-    members = []
-    for run, files in runs.items():
-        for name, content in files.items():
-            members.append((name, str(run.relative_to(folder) / name), content))
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
-        for _, path, content in sorted(members):
-            member = tarfile.TarInfo(path)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return packed.getvalue()

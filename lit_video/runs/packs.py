@@ -9,8 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.utils.files import read_whole
-from lit_video.utils.limits import MOST_BYTES, UNPACKED, within
+from lit_video.utils.files import MOST_BYTES, UNPACKED, read_whole, within
 
 ENDING = ".tar.xz"
 

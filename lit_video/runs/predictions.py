@@ -1,4 +1,4 @@
-"""Predictions of a run's test for every video: ``predictions.npz``.
+"""Predictions of a run's test for every video, ``predictions.npz``, and its most confident mistakes.
 
 The arrays are ``video``, ``logits``, ``target`` and ``classes``; with several tasks ``logits/TASK`` and so on. Where
 classes come in pairs that differ in direction alone, ``opposite`` has each class's partner. In packs ``predicted``,
@@ -11,10 +11,11 @@ Tests with the frames in another order, and tests of some training videos and of
 ``predictions_one_frame.npz``.
 """
 
+import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.runs.folder import RUN, run_file
-from lit_video.runs.result import RunResult
-from lit_video.utils.files import read_whole, write_bytes
-from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
+from lit_video.runs.record import RunResult
+from lit_video.utils.files import MOST_BYTES, MOST_CLASSES, UNPACKED, read_regular, read_whole, within, write_bytes
+from lit_video.utils.text import printable, to_text
 
 FILE = "predictions.npz"
 ORDERS = ("reversed", "shuffled", "static")  # orders of a clip's frames for further tests, see data.test_orders
-ONE_FRAME = "one_frame"  # a linear head on one frame's features, see lit_video.training.one_frame
+ONE_FRAME = "one_frame"  # a linear head on one frame's features, see lit_video.training.measure
 OF_SAME_VIDEOS = (*ORDERS, ONE_FRAME)  # further tests of the test's videos
 # tests of a run after the first, each with predictions of its own; train, fresh: of these splits
 FURTHER_TESTS = ("train", "fresh", *OF_SAME_VIDEOS)
@@ -38,6 +39,13 @@ BOTH = "test/both_directions"  # share of the films that are right in their dire
 RECOGNISED = "test/recognised"  # accuracy of the skill, in either direction
 ROUNDED = 1e-4  # points by which a result's accuracy may differ, because it is a mean in float32
 Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # logits, targets and class names of one task
+MISTAKES = "mistakes.csv"
+STRIPS = "mistakes.jpg"
+MISTAKE_COLUMNS = ("file", "true", "predicted", "probability", "fold")
+STRIP_WIDTH = 480  # pixels of a strip: some frames of a video, side by side
+STRIP_HEIGHT = 90
+MOST_STRIPS = 12  # most videos with a strip; the strips are below each other in one picture
+LEAVES_OUT = "delete it; the page then leaves the mistakes out"
 
 
 @dataclass(frozen=True)
@@ -409,3 +417,20 @@ def _task(arrays: Mapping[str, NDArray[Any]], order: NDArray[np.intp]) -> TaskPr
     if "logits" in of_videos:
         return TaskPredictions.of_logits(of_videos["logits"], target, classes, opposite=opposite)
     return TaskPredictions(**of_videos, classes=classes, opposite=opposite)
+
+
+def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
+    """Return a run's most confident mistakes in its test, with a picture of strips; ``None`` if it kept none."""
+
+    def read() -> list[dict[str, str]]:
+        text = to_text(read_regular(run_dir / MISTAKES, MOST_BYTES))
+        mistakes = []
+        for row in islice(csv.DictReader(io.StringIO(text, newline="")), MOST_STRIPS):
+            texts = {key: printable(row[key]) for key in MISTAKE_COLUMNS}
+            probability = f"{100 * float(row['probability']):.0f} %"
+            mistakes.append(texts | {"probability": probability})
+        return mistakes
+
+    rows = read_whole(run_dir / MISTAKES, read, LEAVES_OUT)
+    strips = read_whole(run_dir / STRIPS, lambda: read_regular(run_dir / STRIPS, MOST_BYTES), LEAVES_OUT)
+    return None if rows is None or strips is None else (rows, strips)

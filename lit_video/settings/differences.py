@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lit_video.settings.effects import RUN_KEYS, data_keys, model_keys
-from lit_video.settings.flat import OWN, flatten
+from lit_video.settings.nested import OWN, flatten
 
 # prefixes of settings that affect neither the model nor the numbers
 FREE = (

@@ -14,11 +14,9 @@ import yaml
 from lit_video.errors import UserError
 from lit_video.runs.packs import NAME_PATTERN
 from lit_video.settings.effects import RUN_KEYS, picked
-from lit_video.settings.flat import flatten
-from lit_video.settings.nested import SECTIONS, YAML, short_key, starts_anew
+from lit_video.settings.nested import SECTIONS, YAML, flatten, short_key, starts_anew
 from lit_video.tables.table import METRIC, OF_RUN, Row, Table, data_sets
-from lit_video.utils.files import read_regular, write_atomically
-from lit_video.utils.limits import MOST_BYTES
+from lit_video.utils.files import MOST_BYTES, read_regular, write_atomically
 from lit_video.utils.yaml_files import find_config, find_part, read_yaml
 
 # "plan" holds the wishes of a user of finetune or compare, see own_videos/experiment.py

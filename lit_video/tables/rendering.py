@@ -85,8 +85,17 @@ def render(summary: TableSummary, form: Literal["text", "json", "markdown"], pai
     """Return a summary as text, JSON or Markdown; ``pairs`` adds the differences of all pairs of rows."""
     if form == "json":
         return json.dumps(summary.plain(), indent=2)
-    write = {"text": as_text, "markdown": _in_markdown}[form]
-    return "\n\n".join(write(part) for part in summary_parts(summary, pairs))
+    parts = summary_parts(summary, pairs)
+    if form == "text":
+        return "\n\n".join(map(as_text, parts))
+
+    paragraphs: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            paragraphs.append(part)
+        else:
+            paragraphs.append(f"**{as_markdown(part.title)}**\n\n{markdown_lines(part.header, part.body)}")
+    return "\n\n".join(paragraphs)
 
 
 def summary_parts(summary: TableSummary, pairs: bool = False) -> list[Part]:
@@ -287,10 +296,3 @@ def speed_table(rows: Sequence[RowSummary]) -> tuple[str, list[str], list[list[s
 def seeds_text(seeds: Sequence[int]) -> str:
     """Return seeds as ``0, 1, 2``; a single seed as ``seed 0``, since ``0`` would read as a number of seeds."""
     return f"seed {seeds[0]}" if len(seeds) == 1 else ", ".join(map(str, seeds))
-
-
-def _in_markdown(part: Part) -> str:
-    """Return a paragraph as it is, and a table under its title."""
-    if isinstance(part, str):
-        return part
-    return f"**{as_markdown(part.title)}**\n\n{markdown_lines(part.header, part.body)}"

@@ -8,11 +8,10 @@ from pathlib import Path
 from lit_video.errors import UserError
 from lit_video.runs.finished import FinishedRun, read_finished, short_value
 from lit_video.runs.folder import packed_files, run_folders, seed_of
-from lit_video.runs.identity import Identity, differences
-from lit_video.runs.result import Override, RunResult
+from lit_video.runs.record import Identity, Override, RunResult, differences
 from lit_video.settings.differences import LONGER, Difference, DifferenceKind
 from lit_video.settings.effects import data_keys
-from lit_video.settings.flat import CALLBACKS, OWN, flatten
+from lit_video.settings.nested import CALLBACKS, OWN, flatten
 from lit_video.tables.table import Table
 
 SEED_KEY = "seed_everything"  # setting in which runs of one row may differ

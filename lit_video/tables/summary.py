@@ -14,7 +14,7 @@ from msgspec import structs
 
 from lit_video.runs.finished import FinishedRun, remarks
 from lit_video.runs.predictions import Predictions
-from lit_video.runs.result import RunResult
+from lit_video.runs.record import RunResult
 from lit_video.settings.effects import picked
 from lit_video.tables.agreement import Agreement, Pair, agreement_of, row_pairs
 from lit_video.tables.comparing import Comparison, TrainedRow, compare_rows, of_both_halves

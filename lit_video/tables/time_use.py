@@ -154,7 +154,17 @@ class TimeUse:
     @property
     def sentences(self) -> list[str]:
         """Use of time, cost of each order, and the classes that lose most, in words."""
-        lines = [f"Does time matter to this model? {self._conclusion()}."]
+        conclusion = _CONCLUSIONS[self.uses]
+        if self.uses == "order" and "reversed" in self.orders:
+            kept = self.orders["reversed"].answer == "kept"
+            conclusion += ", but not its direction" if kept else "; whether its direction does cannot be told"
+        if self.uses == "open":
+            conclusion += f" from {self.draws}"
+        deciding = self.orders.get(_DECIDED_BY.get(self.uses, ""))
+        if deciding and deciding.is_for_these:
+            conclusion += f", on videos of {self.these}"
+
+        lines = [f"Does time matter to this model? {conclusion}."]
         of_head = [self._reached(self.head)] if self.head else []
         if self.uses == "weak":
             return [*lines, *of_head]
@@ -176,19 +186,6 @@ class TimeUse:
         if self.uses == "weak":
             return None
         return next((test for test in self.orders.values() if test.answer == "lost"), None)
-
-    def _conclusion(self) -> str:
-        uses = self.uses
-        text = _CONCLUSIONS[uses]
-        if uses == "order" and "reversed" in self.orders:
-            kept = self.orders["reversed"].answer == "kept"
-            text += ", but not its direction" if kept else "; whether its direction does cannot be told"
-        if uses == "open":
-            text += f" from {self.draws}"
-        deciding = self.orders.get(_DECIDED_BY.get(uses, ""))
-        if deciding and deciding.is_for_these:
-            text += f", on videos of {self.these}"
-        return text
 
     def _reached(self, head: HeadTest) -> str:
         """Say how far a head on single frames goes, and how much better the model is, with the interval in points."""

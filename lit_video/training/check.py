@@ -1,10 +1,10 @@
 """First step of a run: build data set, model and trainer settings on the meta device, and refuse wrong settings."""
 
-from lightning.pytorch.callbacks import BatchSizeFinder, Callback, LearningRateFinder
+from lightning.pytorch.callbacks import BatchSizeFinder, LearningRateFinder
 
 from lit_video.datamodules.checks import refuse_choice, refuse_copies
+from lit_video.engine.checkpoints import refuse_unknown_values, refuse_wrong_mode
 from lit_video.engine.global_batch import check_scaling
-from lit_video.engine.monitors import refuse_unknown_values, refuse_wrong_mode
 from lit_video.errors import UserError
 from lit_video.experiment.cli import Built, user_errors
 from lit_video.experiment.request import Run
@@ -26,7 +26,11 @@ def checked(spec: Spec) -> Built:
         built.datamodule.check()
 
         callbacks = as_list(built.objects.trainer.callbacks)
-        _refuse_searches(callbacks)
+        for callback in callbacks:
+            if isinstance(callback, LearningRateFinder | BatchSizeFinder):
+                reason = "the run would record another setting than it uses, and search again when it resumes"
+                advice = "search in Python (docs/recipes.md), then set model.optimization.lr or data.batch_size"
+                raise UserError(f"trainer.callbacks: {type(callback).__name__}: {reason}; {advice}")
         refuse_wrong_mode(callbacks)
         refuse_unknown_values(callbacks, built.model)
 
@@ -42,12 +46,3 @@ def refuse_tested(run: Run, built: Built) -> None:
     """
     with user_errors(run.origin):
         refuse_choice(built.datamodule, as_list(built.objects.trainer.callbacks))
-
-
-def _refuse_searches(callbacks: list[Callback]) -> None:
-    """Refuse callbacks that search for a setting: the record would differ, and a resumed run would search again."""
-    for callback in callbacks:
-        if isinstance(callback, LearningRateFinder | BatchSizeFinder):
-            reason = "the run would record another setting than it uses, and search again when it resumes"
-            advice = "search in Python (docs/recipes.md), then set model.optimization.lr or data.batch_size"
-            raise UserError(f"trainer.callbacks: {type(callback).__name__}: {reason}; {advice}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import nn
 
-from lit_video.engine.checkpoint_file import best_checkpoint, peek
+from lit_video.engine.checkpoints import best_checkpoint, peek
 from lit_video.errors import RunFailed
 from lit_video.runs.chosen_checkpoint import LAST
 from lit_video.training.trainer import Training

@@ -8,12 +8,11 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from lit_video.datamodules.inspection import open_dataset
-from lit_video.engine.checkpoint_file import peek, write_checkpoint
-from lit_video.engine.mistakes import join_mistakes
+from lit_video.engine.checkpoints import peek, write_checkpoint
+from lit_video.engine.predictions import join_mistakes
 from lit_video.errors import UserError
 from lit_video.modules.metrics import informative
 from lit_video.runs.folder import read_record, update_record
-from lit_video.runs.identity import Identity
 from lit_video.runs.predictions import (
     OF_SAME_VIDEOS,
     Draws,
@@ -27,7 +26,7 @@ from lit_video.runs.predictions import (
     read_predictions,
     save_logits,
 )
-from lit_video.runs.result import RunResult
+from lit_video.runs.record import Identity, RunResult
 from lit_video.settings.effects import picked
 from lit_video.tables.finishing import TRAINED
 from lit_video.tables.statistics import calibration_error

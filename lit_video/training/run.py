@@ -2,19 +2,16 @@
 
 import logging
 
-from lit_video.engine.checkpoint_file import remove_later, usable_checkpoint
-from lit_video.engine.checkpoints import Stopped
+from lit_video.engine.checkpoints import Stopped, remove_later, usable_checkpoint
 from lit_video.errors import RunFailed, RunStopped, UserError
 from lit_video.experiment.cli import Built, user_errors
-from lit_video.experiment.finished import FinishedRuns
-from lit_video.experiment.identity import ask, take_trained
+from lit_video.experiment.identity import FinishedRuns, ask, take_trained
 from lit_video.experiment.request import Run
 from lit_video.experiment.spec import Spec
-from lit_video.runs.folder import RUN, has_result, read_record, update_record
+from lit_video.runs.folder import RUN, has_result, read_record, update_record, write_status
 from lit_video.runs.history import History
 from lit_video.runs.lock import owned
 from lit_video.runs.record import Status
-from lit_video.runs.status import write_status
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
 from lit_video.training.check import checked, refuse_tested

@@ -7,8 +7,7 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.callbacks import Callback, ModelCheckpoint, Timer
 
-from lit_video.engine.checkpoint_file import CheckpointFile
-from lit_video.engine.checkpoints import Checkpoints
+from lit_video.engine.checkpoints import CheckpointFile, Checkpoints
 from lit_video.engine.curve import Curve
 from lit_video.engine.finite import RequireFinite
 from lit_video.engine.frame_features import FrameFeatures
@@ -23,7 +22,7 @@ from lit_video.experiment.spec import Spec
 from lit_video.network.multiply_adds import count_params_and_macs
 from lit_video.runs.chosen_checkpoint import BEST
 from lit_video.runs.history import History
-from lit_video.runs.result import RowFacts
+from lit_video.runs.record import RowFacts
 from lit_video.settings.nested import as_list
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.messages import are_shown
@@ -53,7 +52,19 @@ class Training:
         self.config = built.config
         self._settings = built.objects.trainer
         with user_errors(run.origin):
-            self.facts = self._row_facts()
+            params, macs = count_params_and_macs(
+                self.model, self.datamodule.num_frames, self.datamodule.test_image_size
+            )
+            self.facts = RowFacts(
+                table=run.request.table.name,
+                row=run.row.name,
+                scale=run.request.table.scale,
+                seed=run.seed,
+                scheme=self.model.scheme_name,
+                params=params,
+                gmacs=macs / 1e9,
+                views=self.datamodule.test_clips * self.datamodule.test_crops,
+            )
             self.trainer = self._make_trainer()
 
     def _make_trainer(self) -> Trainer:
@@ -64,7 +75,14 @@ class Training:
 
         changed: dict[str, Any] = {}
         if settings.logger in (None, True) and not settings.fast_dev_run:
-            self.logger = self._row_logger()
+            self.logger = RowLogger(
+                self.run_dir,
+                self.facts,
+                commit=self.history.identity.commit if self.history else None,
+                config=self.spec.settings,
+                row=self.run.row,
+                title=self.run.request.table.title,
+            )
             changed["logger"] = self.logger
 
         is_watched = sys.stdout.isatty() and are_shown()
@@ -89,23 +107,6 @@ class Training:
         )
         return trainer
 
-    def _row_facts(self) -> RowFacts:
-        """Return the run's row and the cost of its model."""
-        table = self.run.request.table
-        data = self.datamodule
-        params, macs = count_params_and_macs(self.model, data.num_frames, data.test_image_size)
-
-        return RowFacts(
-            table=table.name,
-            row=self.run.row.name,
-            scale=table.scale,
-            seed=self.run.seed,
-            scheme=self.model.scheme_name,
-            params=params,
-            gmacs=macs / 1e9,
-            views=data.test_clips * data.test_crops,
-        )
-
     def _place_checkpoints(self, callbacks: list[Callback]) -> None:
         """Put the files of a user's ModelCheckpoint into the run's folder; refuse any other folder."""
         for callback in callbacks:
@@ -113,17 +114,6 @@ class Training:
                 if callback.dirpath is not None:
                     raise UserError("trainer.callbacks: leave out dirpath: checkpoints belong in the run's folder")
                 callback.dirpath = str((self.run_dir / BEST).resolve())
-
-    def _row_logger(self) -> RowLogger:
-        """Return W&B's record of the run."""
-        return RowLogger(
-            self.run_dir,
-            self.facts,
-            commit=self.history.identity.commit if self.history else None,
-            config=self.spec.settings,
-            row=self.run.row,
-            title=self.run.request.table.title,
-        )
 
     def _own_callbacks(self) -> list[Callback]:
         """Return the callbacks of every run, in the order in which Lightning calls them."""

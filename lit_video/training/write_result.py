@@ -5,15 +5,13 @@ from datetime import datetime
 
 import torch
 
-from lit_video.engine.checkpoint_file import peek
+from lit_video.engine.checkpoints import peek
 from lit_video.runs.chosen_checkpoint import LAST
 from lit_video.runs.finished import FinishedRun, remarks
-from lit_video.runs.folder import update_record
+from lit_video.runs.folder import update_record, write_status
 from lit_video.runs.history import History
 from lit_video.runs.predictions import FURTHER_TESTS
-from lit_video.runs.record import Status
-from lit_video.runs.result import RunResult, TestedWeights, VideoCount
-from lit_video.runs.status import write_status
+from lit_video.runs.record import RunResult, Status, TestedWeights, VideoCount
 from lit_video.training.command_line import recorded_command
 from lit_video.training.fit import Trained
 from lit_video.training.measure import sight_and_needs

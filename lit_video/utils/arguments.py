@@ -11,7 +11,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from lit_video.errors import OptionError
-from lit_video.utils.limits import MOST_LAYERS
+from lit_video.utils.files import MOST_LAYERS
 from lit_video.utils.text import did_you_mean
 
 
@@ -85,21 +85,16 @@ def refuse_wrong_values(annotated: Any, values: Mapping[str, Any]) -> None:
         OptionError: an argument has no value that its type offers.
     """
     for name, written in annotated.__annotations__.items():
-        kind = _type_of(annotated, written)
+        kind = written
+        if isinstance(written, str):  # as the function's file writes it
+            try:
+                kind = eval(written, vars(sys.modules[annotated.__module__]))
+            except NameError:  # one that type checkers alone know
+                continue
         members = [member for member in (kind, *get_args(kind)) if get_origin(member) in (Annotated, Literal)]
         if name in values and members and not fits(values[name], kind):
             words = _listed([words_for(member) for member in members])
             raise OptionError(name, f"is {values[name]}, expected {words}")
-
-
-def _type_of(annotated: Any, written: Any) -> Any:
-    """Return a type that a function's file writes as text; any type for one that type checkers alone know."""
-    if not isinstance(written, str):
-        return written
-    try:
-        return eval(written, vars(sys.modules[annotated.__module__]))
-    except NameError:
-        return Any
 
 
 def _check(annotated: Any, values: Mapping[str, Any]) -> None:

@@ -412,25 +412,19 @@ def _time_columns(names: Sequence[str]) -> list[_Time]:
 
     roles_there = {time.role for time in columns}
     if "start" not in roles_there and "end" not in roles_there:
-        columns += _numbered_pairs(names)
+        # two columns such as t0 and t1, tmin and tmax, time_1 and time_2
+        numbered = r"(?:t|ts|time|sec|seconds|second|s)[_\-. ]?([012]|min|max)"
+        matches = {name: re.fullmatch(numbered, name.casefold()) for name in names}
+        endings = {match[1]: name for name, match in matches.items() if match}
+        pair = next((pair for pair in _PAIRS if {*pair} == endings.keys()), None)
+        if pair:
+            first, second = pair
+            columns += [_Time(endings[first], "start", 1.0), _Time(endings[second], "end", 1.0)]
         if ({time.role for time in columns} == {"duration"} and len(lone) == 1) or (
             not columns and len(lone) == 1
         ):  # time and duration
             columns.append(_Time(lone[0], "start", _scale(words_of(lone[0]))))
     return columns
-
-
-def _numbered_pairs(names: Sequence[str]) -> list[_Time]:
-    """Return the two columns of times such as ``t0`` and ``t1``, ``tmin`` and ``tmax``, ``time_1`` and ``time_2``."""
-    endings: dict[str, str] = {}
-    for name in names:
-        match = re.fullmatch(r"(?:t|ts|time|sec|seconds|second|s)[_\-. ]?([012]|min|max)", name.casefold())
-        if match:
-            endings[match[1]] = name
-    for first, second in _PAIRS:
-        if {first, second} == endings.keys():
-            return [_Time(endings[first], "start", 1.0), _Time(endings[second], "end", 1.0)]
-    return []
 
 
 def _scale(words: Sequence[str]) -> float | None:

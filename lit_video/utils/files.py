@@ -1,4 +1,4 @@
-"""Reading and writing of files, whole or not at all, and the data folder."""
+"""Reading and writing of files, whole or not at all and within limits of size, and the data folder."""
 
 import csv
 import io
@@ -13,9 +13,16 @@ from typing import BinaryIO, Literal, TypeVar
 from uuid import uuid4
 
 from lit_video.errors import UserError
-from lit_video.utils.limits import within
 from lit_video.utils.text import to_bytes
 
+# limits of sizes in files: far above any real size, and within a laptop's memory
+MOST_PIXELS = 2**30  # a clip: 21,399 frames of 224 x 224
+MOST_DRAWN = 2**36  # pixels of a drawn data set
+MOST_LAYERS = 1000
+MOST_CLASSES = 10_000  # one task: a confusion matrix of 0.8 GB
+MOST_BYTES = 2**26  # bytes of a run's record, curve or picture
+MOST_PREDICTIONS = 2**31  # bytes of a run's predictions: logits of 400 classes for a million videos
+UNPACKED = 100  # largest ratio of unpacked to packed size
 Content = TypeVar("Content")
 UNSET = re.compile(r"\$(\w+|\{\w+\})")  # a variable in a path after its replacement
 TABLES = (".csv", ".tsv", ".txt")
@@ -31,6 +38,12 @@ _VIDEOS = {*COMMON, *_RARE.split()}
 # folders that systems and network disks make (Windows, macOS, Linux, Synology, QNAP), in lower case
 _OF_SYSTEMS = {"$recycle.bin", "recycler", "system volume information", "found.000", "__macosx", "lost+found"}
 _OF_SYSTEMS |= {"@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@tmp", "@sharebin"}
+
+
+def within(name: str, value: float, most: float) -> None:
+    """Raise a ValueError if a size is above its limit."""
+    if value > most:
+        raise ValueError(f"{name} is {value:g}, expected at most {most:,}")
 
 
 def is_video(name: str | Path) -> bool:

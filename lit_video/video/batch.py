@@ -111,7 +111,20 @@ def check_axes(clip: Tensor, num_frames: int) -> None:
     if len(shape) == 5 and shape[1] == 3 and num_frames in (0, shape[2]):
         return
 
-    frames_of_call = {call: axes[2] for call, axes in _arrangements(shape).items() if axes[1] == 3}
+    # calls that give a clip five axes, the usual ones first, and the colours and frames that they make of it
+    arrangements: dict[str, tuple[int, int]] = {}
+    if len(shape) == 4:
+        first, second, _, fourth = shape
+        arrangements["clip[None]"] = (first, second)
+        arrangements["clip.transpose(0, 1)[None]"] = (second, first)
+        arrangements["clip.permute(3, 0, 1, 2)[None]"] = (fourth, first)
+    elif len(shape) == 5:
+        _, first, second, _, fourth = shape
+        arrangements["clip"] = (first, second)
+        arrangements["clip.transpose(1, 2)"] = (second, first)
+        arrangements["clip.permute(0, 4, 1, 2, 3)"] = (fourth, first)
+
+    frames_of_call = {call: frames for call, (colours, frames) in arrangements.items() if colours == 3}
     fitting = [call for call, frames in frames_of_call.items() if num_frames in (0, frames)]
     advice = ""
     if fitting:
@@ -121,26 +134,6 @@ def check_axes(clip: Tensor, num_frames: int) -> None:
         advice = f"; it has {plural(frames, 'frame')}, the model takes {num_frames}: choose as many"
     expected = f"expected (batch, 3 colours, {num_frames or 'frames'}, height, width)"
     raise ValueError(f"a clip is {shape}, {expected}{advice}")
-
-
-def _arrangements(shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """Return calls that give a clip five axes, the usual ones first, and the shapes that they make of it."""
-    if len(shape) == 4:
-        first, second, third, fourth = shape
-        return {
-            "clip[None]": (1, *shape),
-            "clip.transpose(0, 1)[None]": (1, second, first, third, fourth),
-            "clip.permute(3, 0, 1, 2)[None]": (1, fourth, first, second, third),
-        }
-
-    if len(shape) == 5:
-        batch, first, second, third, fourth = shape
-        return {
-            "clip": shape,
-            "clip.transpose(1, 2)": (batch, second, first, third, fourth),
-            "clip.permute(0, 4, 1, 2, 3)": (batch, fourth, first, second, third),
-        }
-    return {}
 
 
 def labelled(batch: Batch, classes: Classes, *, several_labels: bool, training: bool) -> Batch:

@@ -46,20 +46,19 @@ def whole_digest(path: Path) -> str:
 
 def _divided(paths: list[str], sign: Signature, pool: ThreadPool) -> list[list[str]]:
     """Divide paths into groups of equal signature; leave out a path whose signature no other has."""
+
+    def sign_of(path: str) -> Hashable:
+        try:
+            return sign(Path(path))
+        except (OSError, ValueError):  # it cannot be read
+            return None
+
     groups: dict[Hashable, list[str]] = defaultdict(list)
-    signs = pool.map(lambda path: _sign(sign, path), paths, chunksize=16)
+    signs = pool.map(sign_of, paths, chunksize=16)
     for path, sign_of_path in zip(paths, signs, strict=True):
         if sign_of_path:
             groups[sign_of_path].append(path)
     return [group for group in groups.values() if len(group) > 1]
-
-
-def _sign(sign: Signature, path: str) -> Hashable:
-    """Return the signature of a file, ``None`` if it cannot be read."""
-    try:
-        return sign(Path(path))
-    except (OSError, ValueError):
-        return None
 
 
 def _size(path: Path) -> Hashable:

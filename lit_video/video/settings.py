@@ -6,7 +6,6 @@ from typing import Any
 
 from lit_video.settings.effects import data_names
 from lit_video.utils.class_paths import class_path, known_class
-from lit_video.video import released_sampling  # noqa: F401  # a checkpoint may name a class of this module
 from lit_video.video.sampling import Sampling
 
 # the data module's arguments that determine a model's input in the test

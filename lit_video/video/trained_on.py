@@ -95,32 +95,22 @@ def _digests(content_of: Mapping[int, int], path: Path) -> tuple[int, int]:
 def content_digest(path: Path) -> int:
     """Digest a file's size and some of its parts (all of a small file), or some files of a folder; 0 if unreadable."""
     try:
-        return _folder_digest(path) if path.is_dir() else _file_digest(path)
+        if path.is_dir():
+            names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())
+            contents = [len(names)]
+            for position in np.linspace(0, len(names) - 1, min(PARTS_READ, len(names))).astype(int):
+                contents.append(content_digest(path / names[position]))
+            return _digest(b"folder", str(contents).encode())
+
+        with open_plain(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size <= PARTS_READ * PART:
+                return _digest(str(size).encode(), file.read())
+            offsets = [number * (size - PART) // (PARTS_READ - 1) for number in range(PARTS_READ)]
+            parts = [os.pread(file.fileno(), PART, offset) for offset in offsets]
+            return _digest(str(size).encode(), *parts)
     except (OSError, ValueError):
         return UNREADABLE
-
-
-def _folder_digest(folder: Path) -> int:
-    """Digest the number of a folder's files, and some of them, evenly spaced."""
-    names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
-    contents = [len(names)]
-    for position in np.linspace(0, len(names) - 1, min(PARTS_READ, len(names))).astype(int):
-        contents.append(content_digest(folder / names[position]))
-    return _digest(b"folder", str(contents).encode())
-
-
-def _file_digest(path: Path) -> int:
-    """Digest a file's size and some of its parts, evenly spaced from start to end."""
-    parts: list[bytes] = []
-    with open_plain(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size <= PARTS_READ * PART:
-            parts.append(file.read())
-        else:
-            for number in range(PARTS_READ):
-                offset = number * (size - PART) // (PARTS_READ - 1)
-                parts.append(os.pread(file.fileno(), PART, offset))
-    return _digest(str(size).encode(), *parts)
 
 
 def _digest(*parts: bytes) -> int:

@@ -85,7 +85,20 @@ _LAYERS = {"Transformer": "blocks", "SpatialTransformer": "blocks", "TemporalTra
 
 def scenic_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Rename ViViT's models 1 to 4 from flax names, joined with ``/``, to ours; convert layouts to torch's."""
-    renamed = {name: _layout(name, value) for name, value in rename_by(state_dict, _name).items()}
+    renamed = rename_by(state_dict, _name)
+    for name, value in renamed.items():
+        if name == "embed.patches.proj.weight":  # join a tubelet's frames with its channels
+            if value.ndim not in (4, 5):
+                raise ValueError(f"shapes that do not fit: embedding/kernel has {value.ndim} axes, expected 4 or 5")
+            kernel = value.reshape(-1, *value.shape[-4:])  # a kernel for single frames has no axis of time
+            renamed[name] = rearrange(kernel, "k height width c d -> d (c k) height width").contiguous()
+            continue
+
+        if re.search(r"\.(query|key|value)\.", name) and value.ndim > 1:  # merge heads
+            value = value.flatten(-2)
+        elif name.endswith(".proj.weight") and value.ndim > 1:
+            value = value.flatten(0, 1)
+        renamed[name] = value.T.contiguous() if name.endswith(".weight") and value.ndim == 2 else value
     fuse(renamed, ("query", "key", "value"))
     return renamed
 
@@ -113,22 +126,6 @@ def _name(key: str) -> str | None:
     encoder, number, part, projection, parameter = match.groups()
     suffix = {None: "", "out": ".proj"}.get(projection, f".{projection}")
     return f"{_LAYERS[encoder]}.{number}.{_PARTS[part]}{suffix}.{_LEAVES[parameter]}"
-
-
-def _layout(name: str, value: Tensor) -> Tensor:
-    """Convert flax's layout to torch's: transpose matrices, merge heads, join a tubelet's frames with its channels."""
-    if name == "embed.patches.proj.weight":
-        if value.ndim not in (4, 5):
-            raise ValueError(f"shapes that do not fit: embedding/kernel has {value.ndim} axes, expected 4 or 5")
-        value = value.reshape(-1, *value.shape[-4:])  # a kernel for single frames has no axis of time
-        return rearrange(value, "k height width c d -> d (c k) height width").contiguous()
-
-    if re.search(r"\.(query|key|value)\.", name) and value.ndim > 1:
-        value = value.flatten(-2)
-    elif name.endswith(".proj.weight") and value.ndim > 1:
-        value = value.flatten(0, 1)
-
-    return value.T.contiguous() if name.endswith(".weight") and value.ndim == 2 else value
 
 
 _LAYER = "videomae.encoder.layer.{}"

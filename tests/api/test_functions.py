@@ -15,7 +15,7 @@ from lit_video.datamodules.drawing import encode
 from lit_video.errors import RunStopped, UserError
 from lit_video.launching.queue import Queue
 from lit_video.runs.folder import read_record
-from lit_video.runs.identity import differences
+from lit_video.runs.record import differences
 from lit_video.settings.flags import UserSetting, as_user_settings, read_flags
 from lit_video.utils.messages import show_messages
 from lit_video.utils.stop_signals import StopSignals, handled_by, process_of_command

@@ -21,7 +21,7 @@ from benchmarks.faults.faults import _runs_package, flip, trap
 from benchmarks.faults.page import found, page
 from benchmarks.faults.runs import Setting
 from benchmarks.soak import cells, main, name_of, plan
-from lit_video.engine.checkpoint_file import RUN_KEY, damage
+from lit_video.engine.checkpoints import RUN_KEY, damage
 from lit_video.errors import UserError
 from tests.conftest import ROOT
 from tests.fake_runs import write_result

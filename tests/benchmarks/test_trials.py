@@ -6,7 +6,7 @@ import pytest
 from benchmarks import evidence
 from benchmarks.trials import tables
 from lit_video.datamodules.temporal_skills import SKILLS
-from lit_video.runs.curves import write_curves
+from lit_video.runs.folder import write_curves
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.predictions import Draws, Predictions, file_of_further, packed_predictions
 from tests.fake_runs import change_result, recorded, write_result

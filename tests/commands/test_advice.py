@@ -8,7 +8,7 @@ import torch
 
 import lit_video
 from lit_video.__main__ import main
-from lit_video.api.check import check
+from lit_video.api.data import check
 from lit_video.commands.parser import parse
 from lit_video.errors import UserError
 from lit_video.utils.environment import choose_device

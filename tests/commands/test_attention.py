@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.inference.attention_maps import AttentionMaps
-from lit_video.inference.attention_picture import overlay_maps, range_line
+from lit_video.inference.attention_maps import AttentionMaps, overlay_maps, range_line
 from lit_video.inference.predict import load
 from lit_video.inference.rollout import rollout
 from lit_video.modules import ConvNet, ViViT

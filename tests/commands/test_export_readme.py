@@ -7,12 +7,11 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.inference.evaluation import Evaluation
 from lit_video.inference.predict import predict
+from lit_video.inference.videos import Evaluation
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
-from lit_video.video.released_sampling import ReleasedDense
-from lit_video.video.sampling import Dense, DenseStride, Segments
+from lit_video.video.sampling import Dense, DenseStride, ReleasedDense, Segments
 from tests.checkpoints import untrained
 from tests.video import made
 

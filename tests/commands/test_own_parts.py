@@ -8,7 +8,7 @@ import pytest
 from lightning.pytorch.callbacks import EarlyStopping
 
 from lit_video.__main__ import main
-from lit_video.engine.monitors import refuse_unknown_values
+from lit_video.engine.checkpoints import refuse_unknown_values
 from lit_video.errors import UserError
 from lit_video.experiment.cli import VideoCLI
 from lit_video.experiment.request import build_request

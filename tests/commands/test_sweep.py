@@ -8,8 +8,8 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.launching import queue
+from lit_video.runs.folder import write_status
 from lit_video.runs.record import Status
-from lit_video.runs.status import write_status
 from lit_video.settings.flags import read_flags
 from tests.command_line import parse_request
 from tests.conftest import ROOT, write_table

@@ -10,12 +10,11 @@ from filelock import FileLock
 from lightning.pytorch.callbacks import ModelCheckpoint
 
 from lit_video.datamodules import TemporalSkills, VideoCSV, VideoFolder, preparation
-from lit_video.datamodules.checks import refuse_choice, refuse_copies
-from lit_video.datamodules.lessons import refuse_endless
+from lit_video.datamodules.checks import refuse_choice, refuse_copies, refuse_endless
 from lit_video.datamodules.manifest import Manifest, scan
 from lit_video.datamodules.preparation import Encoding, prepare_folder
 from lit_video.errors import UserError
-from lit_video.video.training_order import Lesson
+from lit_video.video.loading import Lesson
 from tests.datamodules.conftest import copy_file
 from tests.datamodules.test_released import DIVING, HOWTO, KINETICS, KINETICS_CSV, MOMENTS, SOMETHING
 

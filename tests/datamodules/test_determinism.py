@@ -10,8 +10,7 @@ from lit_video.datamodules import VideoFolder, recipe
 from lit_video.video.augmentation import Augmentation, EvaluationViews
 from lit_video.video.batch import draw, evaluation_batch, training_batch
 from lit_video.video.clips import ClipDataset
-from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
-from lit_video.video.sampling import Dense, DenseStride, Segments, WholeVideo
+from lit_video.video.sampling import Dense, DenseStride, ReleasedDense, ReleasedSegments, Segments, WholeVideo
 from tests.conftest import quick_or_slow
 from tests.embedded import four_skills
 

@@ -14,8 +14,7 @@ from lit_video.own_videos.finding import find_own_videos
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import frame_table
-from lit_video.video.released_sampling import ReleasedDense
-from lit_video.video.sampling import Sampling, WholeVideo
+from lit_video.video.sampling import ReleasedDense, Sampling, WholeVideo
 from tests.video.made import X264_CLOSED, write
 
 

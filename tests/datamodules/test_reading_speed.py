@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.datamodules import reading_speed
-from lit_video.datamodules.reading_speed import CLIPS_PER_VIDEO, NUM_FRAMES, SAMPLE, Speed, clips_of, sample_of
+from lit_video.datamodules import preparation
+from lit_video.datamodules.preparation import CLIPS_PER_VIDEO, NUM_FRAMES, SAMPLE, Speed, clips_of, sample_of
 from lit_video.video.decoding import frame_table
 from tests.video.made import write
 
@@ -32,8 +32,8 @@ def test_some_videos_of_all_parts_of_a_folder_are_measured(tmp_path, capsys, mon
         write(tmp_path / f"src/{number}.avi", codec="mpeg4", options={"g": "12"}, num_frames=30, comment=str(number))
     (tmp_path / "src/3.avi").write_bytes(b"broken")
     read = []
-    decode = reading_speed.decode
-    monkeypatch.setattr(reading_speed, "decode", lambda path, clip: read.append(path) or decode(path, clip))
+    decode = preparation.decode
+    monkeypatch.setattr(preparation, "decode", lambda path, clip: read.append(path) or decode(path, clip))
 
     assert main(["data", "prepare", str(tmp_path / "src"), str(tmp_path / "dst")]) == 1
     first, *_ = capsys.readouterr().out.splitlines()

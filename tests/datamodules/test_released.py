@@ -8,7 +8,7 @@ import pytest
 
 from lit_video import datamodules
 from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.long_videos import in_training
+from lit_video.datamodules.released import in_training
 from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import FrameTable, exact, segment

@@ -6,8 +6,8 @@ import pytest
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.films import find_skill
+from lit_video.datamodules.floors import is_told
 from lit_video.datamodules.temporal_skills import SKILLS
-from lit_video.datamodules.told import is_told
 from lit_video.video.sampling import Segments
 
 CHANGE = {"drift", "zoom", "rotation", "meeting"}

@@ -10,9 +10,9 @@ import torch
 
 import lit_video
 from lit_video.errors import UserError
-from lit_video.inference.evaluation import Evaluation
 from lit_video.inference.predict import load, predict
 from lit_video.inference.ranking import ranked_videos
+from lit_video.inference.videos import Evaluation
 from lit_video.network.parts import Aggregation
 from tests.inference.colours import trained, write
 

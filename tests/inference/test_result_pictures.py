@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from lit_video.inference.projection import points_figure
-from lit_video.inference.result_pictures import confusion_figure, heat_map
+from lit_video.inference.result_pictures import confusion_figure, heat_map, points_figure
 from lit_video.tables.rendering import GroupAccuracies
 from lit_video.tables.summary import row_summary
 from lit_video.tables.table import Row

@@ -11,8 +11,8 @@ from filelock import FileLock
 from lit_video.errors import RunFailed, RunStopped, UserError
 from lit_video.launching import queue as queue_module
 from lit_video.launching.queue import HERE, Queue, run_here, slots
+from lit_video.runs.folder import read_status, write_status
 from lit_video.runs.record import Status
-from lit_video.runs.status import read_status, write_status
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_failed_run_does_not_stop_the_others(script):
 
 
 def test_the_reason_that_a_run_wrote_itself_is_kept(script):
-    code = "import pathlib, sys; from lit_video.runs.record import *; from lit_video.runs.status import *; "
+    code = "import pathlib, sys; from lit_video.runs.record import *; from lit_video.runs.folder import *; "
     code += "write_status(pathlib.Path(), Status('failed', 3, message='no memory')); sys.exit('later')"
     run = script("run", f'exec {sys.executable} -c "{code}"')
     run.folder.mkdir()

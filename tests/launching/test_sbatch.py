@@ -7,7 +7,7 @@ import pytest
 
 from lit_video.errors import UserError
 from lit_video.launching.slurm import Resources, largest_array, scripts, submit
-from lit_video.runs.status import read_status
+from lit_video.runs.folder import read_status
 
 BANNER = "Welcome to the cluster\n----------------"
 

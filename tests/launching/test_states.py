@@ -9,8 +9,8 @@ from filelock import FileLock
 
 from lit_video.errors import UserError
 from lit_video.launching.states import SILENT, jobs_of, observe, queued_jobs
+from lit_video.runs.folder import write_status
 from lit_video.runs.record import Status
-from lit_video.runs.status import write_status
 from tests.fake_runs import write_result
 
 WAITS = {"7_0": "Resources"}

@@ -9,8 +9,8 @@ from torch import nn
 
 from lit_video.datamodules import VideoCSV
 from lit_video.engine.predictions import SavePredictions
-from lit_video.inference.evaluation import Evaluation
 from lit_video.inference.predict import predict
+from lit_video.inference.videos import Evaluation
 from lit_video.modules import XViT
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.modules.metrics import VideoPrecision

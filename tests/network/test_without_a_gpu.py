@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 from lit_video.datamodules import VideoDataModule
 from lit_video.modules import ConvNet
 from lit_video.modules.classifier import VideoClassifier
-from lit_video.video.recipes import RECIPES
+from lit_video.video.augmentation import RECIPES
 from tests.conftest import quick_or_slow
 from tests.network.test_networks_run import CLASSES, NETWORKS, build
 from tests.video.test_batch import raw_batch

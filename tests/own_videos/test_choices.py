@@ -18,8 +18,7 @@ from lit_video.own_videos.budget import (
     steps_needed,
     too_short,
 )
-from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, main_lines, nested, sizes
-from lit_video.own_videos.mirroring import mirroring
+from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, main_lines, mirroring, nested, sizes
 from lit_video.own_videos.plan import refuse_much_longer
 from lit_video.own_videos.starts import SCRATCH, SCRATCH_XVIT, Start
 

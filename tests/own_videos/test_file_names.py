@@ -7,9 +7,8 @@ from itertools import pairwise, product
 
 import pytest
 
-from lit_video.own_videos.file_names import recording_parts
 from lit_video.own_videos.finding import OwnVideo
-from lit_video.own_videos.groups import find_groups
+from lit_video.own_videos.groups import find_groups, recording_parts
 
 CLASSES = ["boxing", "walk", "waving", "running", "jack", "skip", "bend", "side", "jump", "hug", "sit", "stand"]
 NAMES = ["daria", "denis", "eli", "ido", "ira", "lena", "lyova", "moshe", "shahar", "anya"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lit_video.own_videos.mirroring import mirroring
+from lit_video.own_videos.choices import mirroring
 
 SIDED = """\
 turn_L turn_R|LCL LCR|cw ccw|clockwise anticlockwise|east west|North-East North-West|← →|+90 -90|90 270|

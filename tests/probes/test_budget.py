@@ -3,8 +3,8 @@
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.probes.budget import MOST_ROUNDS, resolution, resolved, rounds_for
 from lit_video.probes.heads import FEWEST_ROUNDS
+from lit_video.probes.measure import MOST_ROUNDS, resolution, resolved, rounds_for
 from lit_video.tables.statistics import wilson
 from tests.probes.conftest import mean_colours, probed
 
@@ -30,9 +30,9 @@ def test_the_resolution_is_half_of_the_interval_around_half():
 
 
 def test_the_same_minutes_are_the_same_videos_at_every_call(monkeypatch):
-    monkeypatch.setattr("lit_video.probes.budget.MOST_ROUNDS", 6)
+    monkeypatch.setattr("lit_video.probes.measure.MOST_ROUNDS", 6)
     first = probed(mean_colours, pairs=None, minutes=5)
     assert first.measured.rounds == 6
-    monkeypatch.setattr("lit_video.probes.budget.MOST_ROUNDS", 8)
+    monkeypatch.setattr("lit_video.probes.measure.MOST_ROUNDS", 8)
     assert probed(mean_colours, pairs=None, minutes=5).measured.rounds == 6
     assert probed(mean_colours, pairs=None, minutes=6).measured.rounds == 8

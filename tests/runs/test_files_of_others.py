@@ -7,7 +7,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.runs.folder import read_record, run_folders, update_record
-from lit_video.runs.mistakes import MISTAKE_COLUMNS
+from lit_video.runs.predictions import MISTAKE_COLUMNS
 from lit_video.runs.record import Status
 
 SECRET = "the key of somebody's server"

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from lit_video.errors import UserError
 from lit_video.runs.history import History
-from lit_video.runs.identity import Identity, differences
+from lit_video.runs.record import Identity, differences
 from lit_video.settings.differences import global_batch, lasting_settings
-from lit_video.settings.flat import flatten, plain_settings
+from lit_video.settings.nested import flatten, plain_settings
 
 TRAINER = {"devices": 1, "num_nodes": 1, "strategy": "auto", "accumulate_grad_batches": 1, "max_epochs": 2}
 MODEL = {"window": 1, "weights": "a.pth", "activation_checkpointing": "none"}

@@ -9,8 +9,7 @@ from lit_video.experiment.constructors import find_class
 from lit_video.experiment.ignored import refuse_ignored
 from lit_video.experiment.request import build_request
 from lit_video.settings.flags import as_user_settings, read_flags
-from lit_video.video.augmentation import Augmentation
-from lit_video.video.recipes import recipe
+from lit_video.video.augmentation import Augmentation, recipe
 from lit_video.video.sampling import Dense
 
 SAMPLING = {"class_path": "Dense", "init_args": {"seconds": 0.5}}

@@ -8,7 +8,7 @@ from jsonargparse import ArgumentError
 
 from lit_video.experiment.cli import VideoCLI
 from lit_video.experiment.request import Run, build_request
-from lit_video.runs.identity import Identity, differences
+from lit_video.runs.record import Identity, differences
 from lit_video.settings.flags import read_flags
 from lit_video.tables.table import MERGED_KEY
 from lit_video.utils.yaml_files import read_yaml

@@ -10,8 +10,8 @@ from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.temporal_skills import VERSION
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import run_file, run_folders
-from lit_video.runs.identity import Identity, differences
 from lit_video.runs.predictions import read_predictions
+from lit_video.runs.record import Identity, differences
 from lit_video.tables.judging import judge, rows_of
 from lit_video.tables.reading import table_at
 from lit_video.tables.summary import read_runs

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.runs.curves import read_curves
+from lit_video.runs.folder import read_curves, read_status, write_status
 from lit_video.runs.predictions import FILE
 from lit_video.runs.record import Status
-from lit_video.runs.status import read_status, write_status
 from tests.fake_runs import change_result
 
 

@@ -7,7 +7,7 @@ from lit_video.__main__ import main
 from lit_video.experiment.request import Run
 from lit_video.experiment.spec import Spec, Specs
 from lit_video.runs.finished import read_finished
-from lit_video.runs.result import VideoCount
+from lit_video.runs.record import VideoCount
 from lit_video.schemes.reach import reach
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lit_video.runs.curves import write_curves
+from lit_video.runs.folder import write_curves
 from lit_video.runs.predictions import Draws, Predictions
 from lit_video.tables.finishing import finish, is_half, steps_of_half, steps_to_begin
 from tests.fake_runs import fake_run

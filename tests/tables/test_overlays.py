@@ -6,7 +6,7 @@ from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.experiment.request import build_request
 from lit_video.experiment.spec import Spec
-from lit_video.runs.result import Override
+from lit_video.runs.record import Override
 from lit_video.settings.flags import read_flags
 
 SETS = {

@@ -10,7 +10,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.curves import write_curves
+from lit_video.runs.folder import write_curves
 from lit_video.runs.predictions import save_logits
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import certainty, render

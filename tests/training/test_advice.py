@@ -17,8 +17,8 @@ from lit_video.experiment.identity import read_history
 from lit_video.reports import card
 from lit_video.reports.html.collect import collect
 from lit_video.runs.folder import has_result, read_record
-from lit_video.runs.identity import Identity
 from lit_video.runs.lock import owned
+from lit_video.runs.record import Identity
 from lit_video.tables.reading import read_table
 from lit_video.tables.results import refuse_apart
 from lit_video.training.folds import identity_of, result_of

@@ -7,8 +7,14 @@ import signal
 import pytest
 import torch
 
-from lit_video.engine.checkpoint_file import RUN_KEY, CheckpointFile, damage, usable_checkpoint, write_checkpoint
-from lit_video.engine.checkpoints import Checkpoints
+from lit_video.engine.checkpoints import (
+    RUN_KEY,
+    CheckpointFile,
+    Checkpoints,
+    damage,
+    usable_checkpoint,
+    write_checkpoint,
+)
 
 
 def content(step):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from lit_video.engine.mistakes import film_strip
-from lit_video.runs.mistakes import STRIP_HEIGHT, STRIP_WIDTH
+from lit_video.engine.predictions import film_strip
+from lit_video.runs.predictions import STRIP_HEIGHT, STRIP_WIDTH
 from lit_video.video.clips import VideoRecord
 from tests.video import made
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from lit_video.experiment.finished import FinishedRuns
+from lit_video.experiment.identity import FinishedRuns
 from lit_video.experiment.spec import Spec
 from lit_video.runs.folder import RUN, read_record, update_record
 from lit_video.training import run as run_module

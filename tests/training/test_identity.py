@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import save_file
 
 from lit_video.__main__ import main
-from lit_video.engine.checkpoint_file import peek
+from lit_video.engine.checkpoints import peek
 from lit_video.errors import UserError
 from lit_video.experiment.identity import read_history, take_trained
 from lit_video.experiment.request import build_request

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lit_video.engine.progress import Progress
-from lit_video.runs.status import read_status
+from lit_video.runs.folder import read_status
 
 
 def test_lines_and_state_have_speed_time_left_and_the_share_that_waits_for_data(tmp_path, monkeypatch, capsys):

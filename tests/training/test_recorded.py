@@ -11,8 +11,7 @@ from lit_video.__main__ import main
 from lit_video.commands.parser import parse
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
-from lit_video.experiment.recorded import run_settings
-from lit_video.experiment.recorded_classes import TrustedPackages
+from lit_video.experiment.recorded import TrustedPackages, run_settings
 from lit_video.modules import VideoClassifier
 from lit_video.network.timesformer import scheme_class
 from lit_video.runs.folder import read_record, run_folders

@@ -9,10 +9,10 @@ import torch
 
 from lit_video.engine.checkpoints import Stopped
 from lit_video.errors import RunFailed, RunStopped, UserError
+from lit_video.runs.folder import read_status
 from lit_video.runs.history import History
-from lit_video.runs.identity import Identity
 from lit_video.runs.lock import owned
-from lit_video.runs.status import read_status
+from lit_video.runs.record import Identity
 from lit_video.training import run as run_module
 from lit_video.training.run_end import failures
 

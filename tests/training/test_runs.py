@@ -8,8 +8,8 @@ from lightning import Callback
 
 from lit_video.__main__ import main
 from lit_video.experiment.spec import Spec
-from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_curves
 from lit_video.training.trainer import Training
 from lit_video.utils.stop_signals import StopSignals
 from tests.command_line import parse_request

@@ -14,7 +14,7 @@ from lit_video.engine.wandb_logger import RowLogger
 from lit_video.reports.wandb import panels
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import has_result
-from lit_video.runs.result import RowFacts
+from lit_video.runs.record import RowFacts
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Row
 from tests.training.wandb_server import keys_of

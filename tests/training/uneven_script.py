@@ -18,8 +18,7 @@ from lightning import Callback, Trainer
 from lightning.pytorch.strategies import DDPStrategy
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from lit_video.engine.checkpoint_file import CheckpointFile
-from lit_video.engine.checkpoints import Checkpoints
+from lit_video.engine.checkpoints import CheckpointFile, Checkpoints
 from lit_video.engine.finite import RequireFinite
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize

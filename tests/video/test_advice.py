@@ -10,7 +10,7 @@ from PIL import Image
 
 from lit_video.utils.files import read_regular
 from lit_video.video.decoding import DecodeError, image_table
-from lit_video.video.decoding.pixels import refuse_colours
+from lit_video.video.decoding.pyav import refuse_colours
 from lit_video.video.sampling import Sampling
 from lit_video.video.settings import check_storable
 

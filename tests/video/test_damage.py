@@ -13,7 +13,7 @@ from lit_video.datamodules.probe import probe_video, unpacked_table
 from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, forget_tables, frame_table
-from lit_video.video.decoding.damage import spoiled
+from lit_video.video.decoding.decoder import spoiled
 from lit_video.video.sampling import Dense
 from tests.video.bad_files import DAMAGES, KINDS
 from tests.video.made import GAPS, X264_PYRAMID, X265, remux, sequentially, write

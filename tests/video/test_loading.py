@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from lit_video.utils.processes import ignore_stops
-from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
-from lit_video.video.training_order import TrainingOrder
+from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingOrder, TrainingSampler
 
 
 def sampler_of(items=24, seed=0, batch=1, ranks=(1, 0), accumulate=1, resume=(0, 0), **parts):

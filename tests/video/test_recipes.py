@@ -9,6 +9,7 @@ from timm.data.auto_augment import auto_augment_transform
 from lit_video.datamodules import Augmentation, VideoFolder, recipe
 from lit_video.utils.classes import smooth
 from lit_video.video.augmentation import (
+    RECIPES,
     TrainingView,
     cutout,
     for_clip,
@@ -16,7 +17,6 @@ from lit_video.video.augmentation import (
     vivit_rand,
 )
 from lit_video.video.batch import draw, mix
-from lit_video.video.recipes import RECIPES
 from lit_video.video.seeding import seeded
 from tests.video.test_augmentation import photo
 

@@ -5,7 +5,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from lit_video.video.training_order import Lesson, TrainingOrder
+from lit_video.video.loading import Lesson, TrainingOrder
 
 EVEN = np.arange(0, 20, 2)  # ten films; their reverses have the odd numbers
 REVERSES = np.arange(20) ^ 1

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.runs.curves import Point, read_curves
-from lit_video.runs.folder import RUN, run_folders, seed_of
-from lit_video.runs.mistakes import read_mistakes
+from lit_video.runs.folder import RUN, Point, read_curves, run_folders, seed_of
+from lit_video.runs.predictions import read_mistakes
 from lit_video.tables.reading import read_origin, table_at
 from lit_video.tables.summary import TableRuns, read_runs
-from lit_video.tables.table import Table
 from lit_video.utils.parallel import with_progress
 
 
@@ -47,7 +45,15 @@ def collect(
     """
     scales = set[Path]()
     for place in places:
-        for folder in _run_folders(place, damaged):
+        # also linked or packed ones; their absolute paths name table and row
+        folders = run_folders(Path(os.path.abspath(place)), damaged)
+        if not folders and not place.exists():
+            raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")
+        if not folders and not damaged:
+            raise UserError(f"{place}: no finished run below (no run.json); train one: lit_video fit --config ...")
+        for folder in folders:
+            if len(folder.parts) < 5 or seed_of(folder) is None:
+                raise UserError(f"{folder / RUN}: not in a folder TABLE/SCALE/ROW/seedK, as fit makes them")
             scales.add(folder.parents[1])
 
     sections: dict[tuple[str, str], Section] = {}
@@ -66,22 +72,15 @@ def collect(
     return list(sections.values())
 
 
-def _run_folders(place: Path, damaged: list[UserError] | None) -> list[Path]:
-    """List the folders of finished runs, also linked or packed ones; their absolute paths name table and row."""
-    folders = run_folders(Path(os.path.abspath(place)), damaged)
-    if not folders and not place.exists():
-        raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")
-    if not folders and not damaged:
-        raise UserError(f"{place}: no finished run below (no run.json); train one: lit_video fit --config ...")
-    for folder in folders:
-        if len(folder.parts) < 5 or seed_of(folder) is None:
-            raise UserError(f"{folder / RUN}: not in a folder TABLE/SCALE/ROW/seedK, as fit makes them")
-    return folders
-
-
 def _section(scale_dir: Path, experiments: Path, overridden: bool) -> Section:
     """Read the runs of a table at a scale, their curves, and the mistakes of each row's first seed."""
-    table = _table(scale_dir, experiments)
+    table = read_origin(scale_dir)
+    if table is None:
+        name = scale_dir.parent.name
+        path = experiments / f"{name}.yaml"
+        if not path.is_file():
+            raise UserError(f"{scale_dir.parent}: no {path}; give the folder of {name}.yaml: --experiments DIR")
+        table = table_at(path, scale_dir.name)
     runs = read_runs(table, scale_dir.parents[1], overridden=overridden)
 
     curves = {}
@@ -96,16 +95,3 @@ def _section(scale_dir: Path, experiments: Path, overridden: bool) -> Section:
             mistakes[row.name] = first_mistakes
     of_table: dict[str, Any] = {field.name: getattr(runs, field.name) for field in fields(runs)}
     return Section(**of_table, curves=curves, mistakes=mistakes)
-
-
-def _table(scale_dir: Path, experiments: Path) -> Table:
-    """Read the table of a scale's folder: from its recorded files, else from the experiments."""
-    table = read_origin(scale_dir)
-    if table is not None:
-        return table
-
-    name = scale_dir.parent.name
-    path = experiments / f"{name}.yaml"
-    if not path.is_file():
-        raise UserError(f"{scale_dir.parent}: no {path}; give the folder of {name}.yaml: --experiments DIR")
-    return table_at(path, scale_dir.name)

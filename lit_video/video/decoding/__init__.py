@@ -7,8 +7,7 @@ A :class:`FrameTable`, read from a file's packets by PyAV, lists a video's frame
 from lit_video.video.decoding.container import DecodeError
 from lit_video.video.decoding.frame_table import Frames, frame_table
 from lit_video.video.decoding.images import decode_images, forget_tables, image_table
-from lit_video.video.decoding.kept import KeptVideos
-from lit_video.video.decoding.pyav import Decode, decode, decode_in_order
+from lit_video.video.decoding.pyav import Decode, KeptVideos, decode, decode_in_order
 from lit_video.video.decoding.table import FrameTable, exact, looped, segment
 
 __all__ = ["Decode", "DecodeError", "FrameTable", "Frames", "KeptVideos"]

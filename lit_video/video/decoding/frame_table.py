@@ -22,12 +22,9 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from lit_video.video.decoding.container import DecodeError, check_end, check_file, open_video, reading, video_stream
-from lit_video.video.decoding.damage import LOST_PLACE, beside_gaps, reported
-from lit_video.video.decoding.decoder import judged
+from lit_video.video.decoding.decoder import LOST_PLACE, beside_gaps, judged, reported, side_data
 from lit_video.video.decoding.packets import Seen, before_key, one_frame_each, reorders, seeks, seen_packets
-from lit_video.video.decoding.side_data import side_data
-from lit_video.video.decoding.table import FrameTable, compact
-from lit_video.video.decoding.times import gap_text, restarts, usual_step, without_jumps
+from lit_video.video.decoding.table import FrameTable, compact, gap_text, restarts, usual_step, without_jumps
 
 Frames = NDArray[np.uint8]
 
@@ -276,21 +273,15 @@ def _counts_frames(video: _OpenVideo) -> bool:
 
 
 def _decoding_times(video: _OpenVideo, shown: Sequence[Seen]) -> list[int]:
-    """Return decoding times, which have the same steps as presentation times; empty if unknown or not ascending."""
-    if not video.has_timestamps:
-        return _stored_durations(shown)
-    times = [packet.dts for packet in shown if packet.dts is not None]
-    ascending = times == sorted({*times})
-    if len(times) < len(shown) or not ascending:
-        return []
-    return times
+    """Return decoding times, which have the same steps as presentation times; empty if unknown or not ascending.
 
-
-def _stored_durations(shown: Sequence[Seen]) -> list[int]:
-    """Return the times of a stream without times whose pictures say how long each is shown (soft telecine of MPEG-2).
-
-    FFmpeg adds these durations up. If all are equal, they are its own, and there are no times.
+    A stream without times may have pictures that say how long each is shown (soft telecine of MPEG-2). FFmpeg adds
+    these durations up. If all are equal, they are its own, and there are no times.
     """
+    if video.has_timestamps:
+        times = [packet.dts for packet in shown if packet.dts is not None]
+        return times if len(times) == len(shown) and times == sorted({*times}) else []
+
     ordered = sorted((packet for packet in shown if packet.pts is not None), key=lambda packet: packet.pts or 0)
     durations = [packet.duration or 0 for packet in ordered]
     times = [packet.pts or 0 for packet in ordered]

@@ -133,7 +133,15 @@ def _read(unit: bytes) -> Parameters:
         _skip_chroma(bits)
 
     bits.number()  # length of frame numbers
-    _skip_order(bits)
+    order = bits.number()  # how the order of frames is coded
+    if order == 0:
+        bits.number()
+    elif order == 1:
+        bits.fixed(1)
+        bits.signed()
+        bits.signed()
+        for _ in range(bits.number()):
+            bits.signed()
     bits.number()  # number of reference frames
     gaps = bits.fixed(1)
 
@@ -156,28 +164,10 @@ def _skip_chroma(bits: _Bits) -> None:
 
     lists = 12 if chroma == _COLOUR_444 else 8
     for position in range(lists):
-        if bits.fixed(1):
-            _skip_scaling(bits, 16 if position < 6 else 64)
-
-
-def _skip_scaling(bits: _Bits, size: int) -> None:
-    """Skip a scaling list; once a step leads to 0, its other factors are not stored."""
-    last = 8
-    following = 8
-    for _ in range(size):
-        if following:
-            following = (last + bits.signed()) % 256
-        last = following or last
-
-
-def _skip_order(bits: _Bits) -> None:
-    """Skip how the order of frames is coded."""
-    kind = bits.number()
-    if kind == 0:
-        bits.number()
-    elif kind == 1:
-        bits.fixed(1)
-        bits.signed()
-        bits.signed()
-        for _ in range(bits.number()):
-            bits.signed()
+        last = 8
+        following = 8
+        size = 16 if position < 6 else 64
+        for _ in range(size if bits.fixed(1) else 0):
+            if following:  # a step that leads to 0 is the last one that is stored
+                following = (last + bits.signed()) % 256
+            last = following or last

@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from lit_video.utils.files import is_picture, read_plain
-from lit_video.utils.limits import MOST_BYTES
+from lit_video.utils.files import MOST_BYTES, is_picture, read_plain
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
 from lit_video.video.decoding.frame_table import ClipFrames, Frames, check_numbers, kept_table
-from lit_video.video.decoding.table import FrameTable, exact
-from lit_video.video.decoding.times import frames_before_gaps
+from lit_video.video.decoding.table import FrameTable, exact, frames_before_gaps
 
 # formats that are read, by content, not by name; others of Pillow start programs (PostScript), or are seldom tested
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
@@ -108,7 +106,13 @@ def _listed(folder: Path) -> ImageFolder:
 
     stem_of = {name: os.path.splitext(name)[0] for name in names}
     forms = Counter(stem.translate(_DIGITS) for stem in stem_of.values())
-    _refuse_equal_stems(folder, stem_of)
+    name_of: dict[str, str] = {}
+    for name, stem in stem_of.items():
+        other = name_of.setdefault(stem.casefold(), name)
+        if other != name:  # but for its ending and its case: a frame would be there twice
+            first, second = sorted((other, name))
+            fault = f"{first} and {second} are one frame by their names"
+            raise DecodeError(f"{folder}: {fault}; give each series a folder of its own, or delete one")
     _refuse_several_series(folder, [*stem_of.values()], forms)
     is_even = len(forms) == 1  # numbers have equally many digits
     names.sort(key=None if is_even else lambda name: natural(stem_of[name]))
@@ -130,17 +134,6 @@ def _shared_beginning(names: Sequence[bytes]) -> bytes:
     while length < min(len(first), len(last)) and first[length] == last[length]:
         length += 1
     return first[:length]
-
-
-def _refuse_equal_stems(folder: Path, stem_of: Mapping[str, str]) -> None:
-    """Refuse two pictures of one name, but for its ending and its case: a frame would be there twice."""
-    name_of: dict[str, str] = {}
-    for name, stem in stem_of.items():
-        other = name_of.setdefault(stem.casefold(), name)
-        if other != name:
-            first, second = sorted((other, name))
-            fault = f"{first} and {second} are one frame by their names"
-            raise DecodeError(f"{folder}: {fault}; give each series a folder of its own, or delete one")
 
 
 def _refuse_several_series(folder: Path, stems: Sequence[str], forms: Mapping[str, int]) -> None:

@@ -142,7 +142,14 @@ def one_frame_each(stream: VideoStream, packets: Sequence[Seen]) -> bool:
         return True
 
     name = codec.canonical_name
-    if name not in _SEEKING or not _begins_whole(packets):
+    if name not in _SEEKING:
+        return False
+
+    first, *others = packets
+    group = takewhile(lambda packet: not packet.is_keyframe, others)
+    # a frame of the first group is shown before its key frame
+    begins_early = any(packet.pts is not None and packet.pts <= (first.pts or 0) for packet in group)
+    if not first.is_keyframe or (first.pts is not None and begins_early):
         return False
 
     if name == "h264":
@@ -157,15 +164,3 @@ def before_key(packets: Sequence[Seen]) -> list[Seen]:
     """Return the packets before the first key frame, in decoding order; none if no packet is a key frame."""
     before = [*takewhile(lambda packet: not packet.is_keyframe, packets)]
     return before if len(before) < len(packets) else []
-
-
-def _begins_whole(packets: Sequence[Seen]) -> bool:
-    """Return whether the first packet is a key frame, and no packet until the next one is shown before it."""
-    first, *others = packets
-    if not first.is_keyframe:
-        return False
-    if first.pts is None:
-        return True
-
-    group = takewhile(lambda packet: not packet.is_keyframe, others)
-    return all(packet.pts is None or packet.pts > first.pts for packet in group)

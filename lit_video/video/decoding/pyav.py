@@ -1,4 +1,4 @@
-"""Decoding with PyAV, whose wheel includes FFmpeg, one group of pictures at a time."""
+"""Decoding with PyAV, whose wheel includes FFmpeg, one group of pictures at a time: RGB pixels, kept on request."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from functools import lru_cache
 from itertools import groupby, islice
+from math import atan2, copysign, degrees, hypot
 from pathlib import Path
 from typing import Literal
 
 import av
+import numpy as np
 from av.container import InputContainer
 from av.packet import Packet
 from av.video.frame import VideoFrame
@@ -18,7 +21,7 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from lit_video.video.decoding.container import DecodeError, open_video, reading, video_stream
-from lit_video.video.decoding.decoder import PREDICTED, Decoder, judged
+from lit_video.video.decoding.decoder import PREDICTED, Decoder, judged, side_data
 from lit_video.video.decoding.frame_table import (
     ClipFrames,
     Frames,
@@ -29,11 +32,78 @@ from lit_video.video.decoding.frame_table import (
     scanned,
 )
 from lit_video.video.decoding.packets import filled
-from lit_video.video.decoding.pixels import rgb
 from lit_video.video.decoding.table import FrameTable
 
+# colours that FFmpeg decodes but does not convert to RGB (ITU-T H.273, table 4)
+_CONVERTED = {0, 1, 2, 4, 5, 6, 7, 9}  # matrices of FFmpeg's conversion; 2: unknown
+_NAMES = {
+    8: "YCgCo",
+    10: "BT.2020 with constant luminance",
+    11: "Y'D'zD'x",
+    13: "constant luminance",
+    14: "ICtCp",
+    15: "IPT-C2",
+    16: "YCgCo-Re",
+    17: "YCgCo-Ro",
+}
+_READ_BY_ZSCALE = {8, 10, 12, 13, 14}  # further matrices that zimg reads
+_CONVERT = "ffmpeg -i IN -vf zscale=matrix=709 OUT"
 # (path, frame numbers from 0) -> RGB (frames, height, width, 3); raises DecodeError and IndexError
 Decode = Callable[[Path, Sequence[int]], Frames]
+
+
+def rgb(frame: VideoFrame, converter: VideoReformatter, matrix: str) -> Frames:
+    """Convert a frame to RGB, ``(height, width, 3)``, as it is shown; see :func:`orientation` for ``matrix``.
+
+    One converter is used for all frames of a clip, and without threads: creating a converter or threads costs more than
+    converting a small frame.
+    """
+    refuse_colours(frame)
+    converted = converter.reformat(frame, format="rgb24", threads=1)
+    image: Frames = converted.to_ndarray().astype(np.uint8, copy=False)
+
+    transposed, down, right = orientation(frame, matrix)
+    if transposed:
+        image = image.swapaxes(0, 1)
+    return image[::down, ::right]
+
+
+def orientation(frame: VideoFrame, matrix: str) -> tuple[bool, int, int]:
+    """Return whether a frame is shown transposed, and the steps through its rows and columns (-1: reversed).
+
+    ``matrix`` is the table's, for frames that have none.
+    """
+    return _orientation(side_data(frame).get("DISPLAYMATRIX") or bytes.fromhex(matrix) or bytes(20))
+
+
+@lru_cache
+def _orientation(matrix: bytes) -> tuple[bool, int, int]:
+    """Return what :func:`orientation` does, for a display matrix of FFmpeg."""
+    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist()
+    across = hypot(a, c)
+    down = hypot(b, d)
+    if not across or not down:  # no matrix, or a degenerate one: FFmpeg shows the stored picture
+        return False, 1, 1
+
+    turn = round(degrees(atan2(b / down, a / across)))
+    quarters, rest = divmod(turn, 90)
+    if rest:
+        reason = f"its header turns the picture by {turn % 360} degrees"
+        raise av.PatchWelcomeError(0, f"{reason}; encode it upright: ffmpeg -i IN OUT")
+
+    transposed = bool(quarters % 2)
+    row_sign, column_sign = (b, c) if transposed else (d, a)
+    return transposed, int(copysign(1, row_sign)), int(copysign(1, column_sign))
+
+
+def refuse_colours(frame: VideoFrame) -> None:
+    """Raise an ``av.PatchWelcomeError``, with the reason and the way out, for colours that cannot be converted."""
+    matrix = frame.colorspace
+    if matrix in _CONVERTED or frame.format.is_rgb:
+        return
+    name = _NAMES.get(matrix, f"matrix {matrix} of H.273")
+    advice = f"convert it: {_CONVERT}" if matrix in _READ_BY_ZSCALE else "export it from its source as BT.709"
+    raise av.PatchWelcomeError(0, f"its colours are stored as {name}, which is not converted; {advice}")
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
@@ -202,3 +272,41 @@ def frames_in_order(path: Path, table: FrameTable, chosen: Sequence[int]) -> Ite
                 yield number, frame
             if number >= last:
                 break
+
+
+class KeptVideos:
+    """A process's cache: a whole video is decoded at its first use, and its pixels are kept while there is room."""
+
+    def __init__(self, decode: Decode, gigabytes: float) -> None:
+        self._decode = decode
+        self._room = int(gigabytes * 1e9)
+        self._videos: dict[Path, Frames] = {}
+
+    @property
+    def room(self) -> int:
+        """Number of bytes that further videos may take."""
+        return self._room
+
+    def fill(self, paths: Sequence[Path], pixels: Frames) -> None:
+        """Keep whole videos that are decoded already, ``(videos, frames, height, width, 3)``."""
+        self._videos.update(zip(paths, pixels, strict=True))
+        self._room -= pixels.nbytes
+
+    def __call__(self, path: Path, numbers: Sequence[int]) -> Frames:
+        """Decode frames of a video by their number, see :func:`~lit_video.video.decoding.pyav.decode`."""
+        if path not in self._videos:
+            table = frame_table(path)
+            size = 3 * table.count * table.height * table.width
+            if size > self._room:
+                return self._decode(path, numbers)
+
+            try:
+                whole = self._decode(path, range(table.count))
+            except DecodeError:  # the video is damaged, but perhaps not the wanted frames
+                return self._decode(path, numbers)
+            self._videos[path] = whole
+            self._room -= whole.nbytes
+
+        frames = self._videos[path]
+        check_numbers(path, numbers, len(frames))
+        return frames[list(numbers)]
