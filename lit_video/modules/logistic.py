@@ -12,7 +12,7 @@ from lit_video.errors import UserError
 from lit_video.modules.hyper_parameters import videos_of
 from lit_video.utils.logistic import LinearClassifier, fit_head
 
-NEVER = -100.0  # logit of a class without training videos; finite, for formats with fewer bits and for losses
+UNSEEN_LOGIT = -100.0  # logit of a class without training videos; finite, for formats with fewer bits and for losses
 
 
 class LogisticRegression(torch.optim.Optimizer):
@@ -88,7 +88,7 @@ def training_features(model: Any) -> tuple[Any, Any, Any]:
 def write_classifier(layer: nn.Linear, fitted: LinearClassifier) -> None:
     """Write the weights of a classifier into a layer of as many outputs."""
     weight = torch.from_numpy(fitted.weight)
-    bias = torch.from_numpy(fitted.bias).clamp(min=NEVER)
+    bias = torch.from_numpy(fitted.bias).clamp(min=UNSEEN_LOGIT)
     with torch.no_grad():
         layer.weight.copy_(weight)
         layer.bias.copy_(bias)

@@ -262,6 +262,7 @@ def tuning(start: Start) -> list[Choice]:
         "layer_decay": 0.75,
         "warmup": 0.1,
     }
+    optimization: dict[str, Any]
     if start.is_regression:
         optimization = {"optimizer": "logistic"}
         reason = "logistic regression, fitted in one step; its penalty is chosen within the training videos"

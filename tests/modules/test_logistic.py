@@ -7,7 +7,7 @@ from torch import nn
 
 from lit_video.errors import UserError
 from lit_video.modules import XViT
-from lit_video.modules.logistic import NEVER, LogisticRegression, write_classifier
+from lit_video.modules.logistic import UNSEEN_LOGIT, LogisticRegression, write_classifier
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from lit_video.utils.logistic import fit_head
@@ -28,7 +28,7 @@ def test_the_layer_gives_the_regressions_probabilities():
     assert torch.allclose(
         logits.log_softmax(1)[:, :3].double(), torch.from_numpy(head.scores(features)[:, :3]), atol=1e-4
     )
-    assert layer.bias[3] == NEVER and not layer.weight[3].any()
+    assert layer.bias[3] == UNSEEN_LOGIT and not layer.weight[3].any()
     assert not (logits.argmax(1) == 3).any(), "no video of this class was seen"
 
 
