@@ -125,7 +125,9 @@ class Plan:
     notes: Sequence[str]  # lines on the videos, and on their division
     duration: str  # how long the trainings take, in words
     seconds: float  # duration of the trainings
-    answer: FirstAnswer | None  # what a training must be better than; None if it is asked for, or the model itself
+    answer: FirstAnswer | None = (
+        None  # what a training must be better than; None if it is asked for, or the model itself
+    )
 
 
 def plan(own: OwnVideos, options: PlanOptions) -> Plan:
