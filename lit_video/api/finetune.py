@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.api.arguments import File
-from lit_video.api.own_videos import fit_experiment, plan_experiment
+from lit_video.api.own_videos import PlanFile, fit_experiment, plan_experiment
 from lit_video.api.report import report
-from lit_video.own_videos.experiment import Asked
-from lit_video.settings.flags import Settings, as_user_settings
+from lit_video.own_videos.experiment import Asked, first_answers, write_answer_experiment
+from lit_video.runs.chosen_checkpoint import KEPT
+from lit_video.settings.flags import Settings, UserSetting, as_user_settings
 from lit_video.tables.reading import read_table
 from lit_video.utils.arguments import Count, Positive, Whole, refuse_wrong_values
 from lit_video.utils.files import write_atomically
@@ -147,16 +148,17 @@ def finetune(
     file = plan.path
     began = time.monotonic()
 
-    table = read_table([file])
-    fit_experiment(plan, [seed], user_settings, jobs=jobs, side_by_side=len(table.rows))
+    rows = len(read_table([file]).rows)
+    fit_experiment(plan, [seed], user_settings, jobs=jobs, side_by_side=rows)
 
     from lit_video.reports.card import model_card
     from lit_video.training.folds import take_tests
 
-    run, *folds = [table.run_dir(file.with_name("runs"), row, seed) for row in table.rows]
+    runs, kept = _with_first_answer(file, seed, user_settings)
+    run, *folds = runs
     if folds:
         take_tests(run, {fold.parent.name: fold for fold in folds})
-    page = write_report(file)
+    page = write_report(kept)
     card = file.with_name("README.md")
     write_atomically(card, model_card(run))
     _logger.info(f"wrote {card}, the model card")
@@ -167,6 +169,52 @@ def finetune(
         planned = minutes_in_words(plan.seconds / 60)
         _logger.info(f"This took {minutes_in_words(took / 60)}; the plan said about {planned}")
     return Tested(run, page, card, plan.seconds, took)
+
+
+def _with_first_answer(file: Path, seed: int, user_settings: Sequence[UserSetting]) -> tuple[list[Path], Path]:
+    """Return the runs of a plan, or those of its first answer where it is right more often, and the file of the first.
+
+    The first run is that of the model to keep, the others are its folds. What is right more often is asked of
+    validation videos; without any, for each fold of the other folds, and for the model to keep of all of them.
+    """
+    trained = _runs(file, seed)
+    answers = first_answers(file)
+    if not answers:
+        return trained, file
+
+    from lit_video.own_videos.first_answer import answered_better, share_in_words
+    from lit_video.training.folds import right_videos
+
+    right = right_videos(trained)
+    if right.keys() != answers.keys():  # no validation videos, or settings of the user's own have others
+        return trained, file
+
+    is_better = answered_better(right, answers)
+    said = f"training {share_in_words(right)}, first answer {share_in_words(answers)}"
+    tested = "validation videos" if len(trained) == 1 else "videos of the folds"
+    _logger.info(f"{tested} right: {said}: kept the {'first answer' if is_better[0] else 'training'}")
+    if not any(is_better):
+        return trained, file
+
+    answer = write_answer_experiment(file)
+    machine = [setting for setting in user_settings if setting.key.startswith("trainer.")]
+    fit_experiment(PlanFile(answer, "finetune", is_new=True), [seed], machine, jobs=1)
+    runs = []
+    for mine, other, of_answer in zip(trained, _runs(answer, seed), is_better, strict=True):
+        runs.append(other if of_answer else mine)
+    for run, of_answer in zip(runs[1:], is_better[1:], strict=True):
+        if of_answer != is_better[0]:
+            _logger.info(
+                f"{run.parent.name} is tested by the {'first answer' if of_answer else 'training'}, as the others chose"
+            )
+    write_atomically(file.with_name(KEPT), str(runs[0].relative_to(file.parent)))
+    return runs, answer if is_better[0] else file
+
+
+def _runs(file: Path, seed: int) -> list[Path]:
+    """Return the folders of an experiment's runs, in the order of its rows."""
+    table = read_table([file])
+    return [table.run_dir(file.with_name("runs"), row, seed) for row in table.rows]
 
 
 def write_report(file: Path) -> Path:

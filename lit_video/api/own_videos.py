@@ -4,11 +4,12 @@ import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lit_video.api.arguments import File, existing_path, request_for
 from lit_video.api.fit import Fitted, fit_for
 from lit_video.errors import RunFailed, RunStopped, UserError
+from lit_video.experiment.request import Request
 from lit_video.own_videos.experiment import (
     LOGGED_NOWHERE,
     Asked,
@@ -25,6 +26,9 @@ from lit_video.utils.files import TABLES, user_path, writing
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import find_start
+
+if TYPE_CHECKING:
+    from lit_video.own_videos.starts import Start
 
 _logger = logging.getLogger(__name__)
 
@@ -97,6 +101,7 @@ def plan_experiment(
         mirror=asked.mirror,
         folds=not compared,
         frozen=asked.frozen,
+        answers=_may_be_answered(asked, start, user_settings),
     )
     words = [command, str(videos), *asked.flags, *(setting.flag for setting in user_settings)]
     planned = plan(listed, options)
@@ -105,6 +110,17 @@ def plan_experiment(
         _logger.info(LOGGED_NOWHERE)
     _logger.info(f"wrote {file} (all settings, with reasons) and {listing}")
     return PlanFile(file, command, is_new=True, seconds=planned.seconds)
+
+
+def _may_be_answered(asked: Asked, start: "Start", user_settings: Sequence[UserSetting]) -> bool:
+    """Return whether the first answer may be the model: the user asks for no other, and for no length of training."""
+    if asked.schemes or asked.scheme or asked.frozen is not None or not start.weights:
+        return False
+    from lit_video.own_videos.starts import first_answer_start  # here, because importing torch takes seconds
+
+    if asked.weights and start.weights != first_answer_start().weights:
+        return False
+    return not any(setting.key.startswith(("model", "trainer.max_")) for setting in user_settings)
 
 
 def _refuse_no_videos(place: Path) -> None:
@@ -149,13 +165,21 @@ def fit_experiment(
     runs = file.with_name("runs")
     seeds = list(seeds)
 
+    def request_of(rows: str | None) -> Request:
+        return request_for(file, (), rows, seeds=seeds, settings=user_settings, runs=runs)
+
     def fit_rows(rows: str | None, *, jobs: int) -> Fitted:
-        request = partial(request_for, file, (), rows, seeds=seeds, settings=user_settings, runs=runs)
-        return fit_for(plan.command, request, jobs=jobs)
+        return fit_for(plan.command, partial(request_of, rows), jobs=jobs)
 
     try:
         content = read_yaml(file)
         rows = list(content["table"]["rows"])
+        if content["model"]["init_args"].get("optimization", {}).get("optimizer") == "logistic":
+            # here one after another, because a process takes longer to start than such a run
+            for row in rows:
+                fit_rows(row, jobs=1)
+            return Fitted(request_of(None))
+
         if content["data"]["init_args"].get("features") and len(rows) > 1:
             # the first row computes the features of all videos, on all cores
             fit_rows(rows[0], jobs=1)

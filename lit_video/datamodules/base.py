@@ -360,6 +360,19 @@ class VideoDataModule(SeededClips):
         """Return the training videos that a test takes: up to ``sample_size``, always the same."""
         return Records.of(some_of(self._expected("train"), self.sample_size))
 
+    def training_draws(self, records: Records) -> list[str]:
+        """Return the names of the draws of some training videos, see :meth:`draw_names`."""
+        identities = Records.of(self.records("train")).identities()
+        names = dict(zip(identities, self.draw_names("train"), strict=True))
+        return [names[identity] for identity in records.identities()]
+
+    def training_centres(self) -> tuple[Any, list[str]]:
+        """Return a loader of the centre view of every training video, and the names of these videos' draws."""
+        records = self._expected("train")
+        dataset = self._dataset(records, self.view(1), clips=1)
+        sampler = EvaluationSampler(len(dataset), ranks(self.trainer))
+        return self._loader(dataset, sampler), self.training_draws(records)
+
     def training_view(self) -> TrainingView:
         """Return the random crop and augmentation of a training clip."""
         return TrainingView(self.augmentation, self.image_size)

@@ -33,7 +33,8 @@ class Optimization:
     Args:
         optimizer: ``sgd`` with momentum, ``adamw``, or ``muon`` (timm's; Jordan et al., 2024). Muon makes a matrix's
             update orthogonal, on a CPU in float32, on a GPU in bfloat16, and needs fewer steps; other parameters use
-            AdamW with Nesterov's momentum.
+            AdamW with Nesterov's momentum. ``logistic`` fits the linear classifier of a frozen model in the first step,
+            by :class:`~lit_video.modules.logistic.LogisticRegression`; no other setting has an effect on it.
         lr: base learning rate, for the batch in use; it is not rescaled.
         momentum: SGD's momentum.
         nesterov: whether SGD uses Nesterov's momentum.
@@ -54,7 +55,7 @@ class Optimization:
             epochs 11 and 14 of 15).
     """
 
-    optimizer: Literal["sgd", "adamw", "muon"] = "sgd"
+    optimizer: Literal["sgd", "adamw", "muon", "logistic"] = "sgd"
     lr: Positive = 0.05
     momentum: ShareBelowOne = 0.9
     _: KW_ONLY
@@ -88,6 +89,11 @@ def optimization_of(settings: Optimization | Mapping[str, Any] | None) -> Optimi
 
 def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optimizer:
     """Make the optimizer; norms, biases, tokens and positions have weight decay only with ``decay_all``."""
+    if config.optimizer == "logistic":
+        from lit_video.modules.logistic import LogisticRegression
+
+        return LogisticRegression(module)
+
     groups = parameter_groups(config, module)
     fused = all(parameter.is_cuda for parameter in module.parameters()) or None  # with None PyTorch chooses
     if config.optimizer == "muon":

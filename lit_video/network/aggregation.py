@@ -96,20 +96,27 @@ def cosine_waves(x: Tensor) -> Tensor:
     return torch.einsum("kt,btd->bkd", waves / frames, x)
 
 
+def wave_features(x: Tensor) -> Tensor:
+    """Return the :func:`cosine_waves` of a sequence, each normalised on its own: ``(b, t, d) -> (b, (1 + WAVES) d)``.
+
+    How a video changes then counts as much as what it shows.
+    """
+    waves = cosine_waves(x)
+    return F.layer_norm(waves, waves.shape[-1:]).flatten(1)
+
+
 class WaveProbe(LinearHead):
     """A linear classifier of frame means and of their slow waves over time. Shape: ``(b, t, d) -> (b, classes)``.
 
-    Each of the :func:`cosine_waves` is normalised on its own: how a video changes then counts as much as what it shows.
-    Not from a paper.
+    It reads the :func:`wave_features`. Not from a paper.
     """
 
     def __init__(self, dim: int, classes: int) -> None:
         super().__init__((WAVES + 1) * dim, classes)
-        self.dim = dim
 
     def forward(self, x: Tensor) -> Tensor:
         """Classify the normalised waves."""
-        return super().forward(F.layer_norm(cosine_waves(x), (self.dim,)).flatten(1))
+        return super().forward(wave_features(x))
 
 
 def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None:

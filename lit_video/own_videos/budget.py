@@ -137,6 +137,8 @@ def probed(
 ) -> tuple[Start, list[Choice], float]:
     """Put a probe on a frozen backbone: of all tokens if there is time to train it, else of the mean of each frame.
 
+    A small backbone gets a probe that logistic regression fits in seconds.
+
     Returns:
         The start with the probe, the choices that go with it, and the seconds of a view in the backbone.
     """
@@ -146,6 +148,11 @@ def probed(
         once = min(seconds(lambda: net(clip), torch.device("cpu")) for _ in range(2))
     views = videos * (1 + RANDOM)
     backbone = f"{views} views go through it once, about {views * once:.0f} s on a CPU"
+
+    if start.is_small:
+        reason = "a linear classifier of the mean over frames and of slow waves over time"
+        chosen = [Choice("model.freeze", "backbone", backbone), Choice("model.probe", "waves", reason)]
+        return replace(start, probe="waves"), chosen, once
 
     available = 60 * minutes
     needed = views * once + PROBE_EPOCHS * training * _probe_step(net, start.clips | {"batch_size": 8}) / 8
@@ -159,14 +166,7 @@ def probed(
     return replace(start, probe=probe), chosen, once
 
 
-def pace_of_probe(net: nn.Module, data: Mapping[str, Any], once: float) -> Pace:
-    """Measure the pace of a run that trains a probe on features; ``once`` are the seconds of a view in the backbone."""
-    step = _probe_step(net, data)
-    view = step / data["batch_size"]
-    return Pace(start=0.0, step=step, first_read=0.0, view=view, other_view=once, stage=0.0)
-
-
-def other_orders(views: int, seconds: float, minutes: float) -> Choice:
+def other_orders(views: int, seconds: float, minutes: float, *, most: float = math.inf) -> Choice:
     """Choose whether to test with the frames in other orders too.
 
     Such tests are left out if they take more than a minute and more than ``ORDERS_SHARE`` of the time for training.
@@ -177,11 +177,12 @@ def other_orders(views: int, seconds: float, minutes: float) -> Choice:
         views: number of views of all test videos.
         seconds: time of a view.
         minutes: time for training.
+        most: seconds that they may take.
     """
     needed = len(ORDERS) * views * seconds
     time = f"about {needed:.0f} s" if needed < 120 else f"about {needed / 60:.0f} minutes"
     tests = "the test again, with reversed and with shuffled frames, and with one repeated frame"
-    if needed > max(ORDERS_SECONDS, ORDERS_SHARE * 60 * minutes):
+    if needed > min(most, max(ORDERS_SECONDS, ORDERS_SHARE * 60 * minutes)):
         flag = f"--data.test_orders='[{','.join(ORDERS)}]'"
         return Choice(TEST_ORDERS, [], f"not tested, it would take {time}: {tests}; for it give {flag}")
     head = "a head on single frames of the training videos takes up to twice as long"
@@ -195,6 +196,8 @@ def duration_in_words(effort: Effort, epochs: int, *, minutes: float) -> str:
     if needed < 1.15 * minutes or needed < 1:
         return line
     least = f"{epochs} epochs are the fewest that are trained"
+    if epochs < FEWEST_EPOCHS:
+        least = "features of the videos are computed once"
     return f"{line}, not the {minutes:g} of --minutes: {least}. Fewer or shorter videos, or a GPU, take less"
 
 
@@ -237,6 +240,15 @@ def too_short(effort: Effort, needed: int, *, minutes: float) -> str:
     rounded = max(1, math.ceil(enough))
     least = f"this start needs about {needed} epochs"
     return f"Too short to learn much: {least}, for which give --minutes {rounded} and another --output"
+
+
+def one_step(effort: Effort) -> list[Choice]:
+    """Choose the length of a training whose first step fits the classifier by logistic regression."""
+    validations = "after it" if effort.validated else "there are no validation videos"
+    return [
+        Choice("trainer.max_epochs", 1, "logistic regression fits the classifier in the first step"),
+        Choice("trainer.check_val_every_n_epoch", 1, validations),
+    ]
 
 
 def length(effort: Effort, minutes: float, *, most: int) -> list[Choice]:

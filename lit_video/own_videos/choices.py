@@ -219,7 +219,7 @@ def choose(
         *_loading(decoded, training, machine, start=start, clip=clip),
     ]
     if start.weights:
-        chosen += _tuning(start)
+        chosen += tuning(start)
     else:
         chosen += _scratch(start, machine, few=few)
     if machine.gpu:
@@ -343,8 +343,8 @@ def _loading(decoded: float, training: int, machine: Machine, *, start: Start, c
     return [batch, keep, workers]
 
 
-def _tuning(start: Start) -> list[Choice]:
-    """Choose the optimization of a training that starts from weights."""
+def tuning(start: Start) -> list[Choice]:
+    """Choose the model and the optimization of a training that starts from weights."""
     width = vit_size(start.settings.get("size", "B")).embed_dim
     adamw = {
         "optimizer": "adamw",
@@ -353,7 +353,11 @@ def _tuning(start: Start) -> list[Choice]:
         "layer_decay": 0.75,
         "warmup": 0.1,
     }
-    if start.probe:
+    optimization: dict[str, Any]
+    if start.is_regression:
+        optimization = {"optimizer": "logistic"}
+        reason = "logistic regression, fitted in one step; its penalty is chosen within the training videos"
+    elif start.probe:
         optimization = adamw | {"lr": 1e-3, "layer_decay": 1.0}
         reason = "a probe alone is trained: AdamW, a tenth is warm-up"
     elif start.is_small:

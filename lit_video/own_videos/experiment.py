@@ -25,6 +25,7 @@ from lit_video.utils.yaml_files import read_yaml
 if TYPE_CHECKING:
     from lit_video.own_videos.plan import Plan
 
+FIRST_ANSWER = "first_answer"  # folder of its experiment, and its key in a plan
 VIDEOS_ENDING = "_videos.csv"  # ending of the table of videos, after the experiment's name
 LOGGED_NOWHERE = (
     "Nothing of these videos leaves this machine: runs are logged nowhere. With --trainer.logger true they are logged "
@@ -180,9 +181,56 @@ def write_experiment(plan: "Plan", file: Path, asked: Asked, *, command: Sequenc
     comment = indent("\n".join(reasons) + "\n", "# ", lambda line: True).replace("# \n", "#\n")
     readable = comment.encode("utf-8", "backslashreplace").decode()  # a file name need not be UTF-8
     content = _content(plan, videos, columns)
-    content["table"]["plan"] = asked.values
+    content["table"]["plan"] = asked.values | ({FIRST_ANSWER: dict(plan.answer.right)} if plan.answer else {})
     write_atomically(file, readable + yaml.safe_dump(content, sort_keys=False, width=120))
     return videos
+
+
+def first_answers(file: Path) -> Mapping[str, Sequence[int]]:
+    """Return right and tested videos of a plan's first answer, by fold or split; empty if it is not to be compared."""
+    answers: Mapping[str, Sequence[int]] = read_yaml(file)["table"].get("plan", {}).get(FIRST_ANSWER, {})
+    return answers
+
+
+def write_answer_experiment(file: Path) -> Path:
+    """Write the experiment of a plan's first answer, with the plan's videos and splits, in a folder beside the plan.
+
+    Returns:
+        The path of its YAML.
+    """
+    from lit_video.own_videos.choices import Choice, nested, tuning  # here, because importing torch takes seconds
+    from lit_video.own_videos.starts import first_answer_start
+
+    start = first_answer_start()
+    folder = file.with_name(FIRST_ANSWER)
+    choices = [Choice(f"data.{key}", value, "") for key, value in start.clips.items()] + tuning(start)
+    settings = nested(choices)
+    content = read_yaml(file)
+    data = content["data"]["init_args"] | settings["data"] | {"features": str((folder / "features").resolve())}
+    data |= {"num_workers": 0, "keep_gb": 0.0}
+
+    planned = content["table"]["rows"]
+    rows = dict(start.rows)
+    if len(planned) > 1:  # with the videos of each fold
+        rows = {}
+        for name, row in planned.items():
+            videos = {key: value for key, value in row["set"].items() if key.startswith("data.")}
+            rows[name] = {"label": f"{start.label}, {row['label'].rpartition(', ')[2]}", "set": videos}
+
+    frozen = {"freeze": "backbone", "probe": start.probe}
+    trainer = content["trainer"] | {"max_epochs": 1, "check_val_every_n_epoch": 1}
+    trainer.pop("callbacks", None)
+    answer = {
+        "trainer": trainer,
+        "data": {"class_path": "VideoCSV", "init_args": data},
+        "model": {"class_path": start.model, "init_args": settings["model"] | frozen},
+        "table": {key: content["table"][key] for key in ("source", "scale", "metric")}
+        | {"title": f"{content['table']['title']}: first answer", "rows": rows},
+    }
+    path = folder / f"{file.stem}_{FIRST_ANSWER}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, yaml.safe_dump(answer, sort_keys=False, width=120))
+    return path
 
 
 def _content(plan: "Plan", videos: Path, columns: Collection[str]) -> dict[str, Any]:

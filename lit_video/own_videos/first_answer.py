@@ -1,7 +1,7 @@
 """A first answer in seconds, before any training: what frozen features of the small model that comes along tell."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from lit_video.datamodules.folder import VideoList
 from lit_video.inference.predict import load
-from lit_video.network.aggregation import cosine_waves
+from lit_video.network.aggregation import wave_features
 from lit_video.network.transformer import VideoTransformer, frame_means
 from lit_video.own_videos.finding import OwnVideo
 from lit_video.probes.heads import Bools
-from lit_video.probes.linear import head_scores
 from lit_video.tables.statistics import Interval, accuracy_interval
+from lit_video.utils.logistic import fit_head
 from lit_video.utils.parallel import with_progress
 from lit_video.utils.text import natural, plural
 from lit_video.video.clips import VideoRecord
@@ -33,6 +33,7 @@ class FirstAnswer:
     accuracy: Interval
     tested: int  # number of these videos
     how: str  # what is tested, in words
+    right: Mapping[str, list[int]]  # by fold or split: number of right and of tested videos
 
     def __str__(self) -> str:
         interval = ""
@@ -45,9 +46,9 @@ class FirstAnswer:
 def first_answer(root: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | None) -> FirstAnswer | None:
     """Train and test a linear classifier of frozen features; ``None`` if the videos are too few to test it.
 
-    Features of a video: the mean over frames, and the first coefficients of a cosine transform over time, of the mean
-    patch of each frame. Folds are tested by the others; else the training videos train, and validation videos are
-    tested, without any the test videos. Of many videos some are taken, at random.
+    Features of a video are those of a probe of waves: the mean patches' mean over frames, and slow waves over time.
+    Folds are tested by the others; else the training videos train, and validation videos are tested, without any the
+    test videos. Of many videos some are taken, at random.
 
     Args:
         root: folder of the videos' paths.
@@ -55,12 +56,15 @@ def first_answer(root: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | 
         draws: names of the videos' draws, which are never on both sides where the penalty is chosen.
     """
     order = np.random.default_rng(0).permutation(len(videos))[:MOST_VIDEOS]
-    read = list(_features(root, [videos[place] for place in order]))
-    order = order[: len(read)][[features is not None for features in read]]
-    if not len(order):
+    features_of = {}
+    for place, features in zip(order, _features(root, [videos[place] for place in order]), strict=False):
+        if features is not None:
+            features_of[place] = features
+    if not features_of:
         return None
 
-    x = np.stack([features for features in read if features is not None])
+    order = np.array(sorted(features_of))  # as a run has them
+    x = np.stack([features_of[place] for place in order])
     names = sorted({video.label for video in videos}, key=natural)
     labels = np.array([names.index(videos[place].label) for place in order])
     draw = np.unique([draws[place] if draws else str(place) for place in order], return_inverse=True)[1]
@@ -72,14 +76,39 @@ def first_answer(root: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | 
     for training, testing in tests:
         if len(np.unique(labels[training])) < 2 or not testing.any():
             continue
-        scores = head_scores(x[training], labels[training], draw[training], tested=x[testing], classes=len(names))
-        hits[testing] = scores.argmax(1) == labels[testing]
+        head = fit_head(x[training], labels[training], draw[training], classes=len(names))
+        hits[testing] = head.scores(x[testing]).argmax(1) == labels[testing]
         tested |= testing
     if not tested.any():
         return None
 
     accuracy = accuracy_interval(hits[tested], groups=draw[tested] if draws else None)
-    return FirstAnswer(accuracy, int(tested.sum()), how)
+    right = {}
+    for split in np.unique(splits[tested]):
+        of_split = hits[tested & (splits == split)]
+        right[str(split)] = [int(of_split.sum()), len(of_split)]
+    return FirstAnswer(accuracy, int(tested.sum()), how, right)
+
+
+def share_in_words(right: Mapping[str, Sequence[float]]) -> str:
+    """Return the share of right videos in percent; ``right`` as in :func:`answered_better`."""
+    return f"{100 * sum(hits for hits, _ in right.values()) / sum(tested for _, tested in right.values()):.1f} %"
+
+
+def answered_better(trained: Mapping[str, Sequence[float]], answer: Mapping[str, Sequence[float]]) -> list[bool]:
+    """Say whether the first answer is right more often: on all folds, then for each fold on the other folds.
+
+    So no video chooses the model that it is tested by. Both arguments hold, by fold, the numbers of right and of tested
+    videos; without folds there is one entry, of the validation videos, and so one value.
+    """
+    chosen = []
+    for left_out in (None, *trained) if len(trained) > 1 else (None,):
+        shares = []
+        for counts in (trained, answer):
+            others = [count for fold, count in counts.items() if fold != left_out]
+            shares.append(sum(right for right, _ in others) / sum(tested for _, tested in others))
+        chosen.append(shares[1] > shares[0])
+    return chosen
 
 
 def _features(root: Path, videos: Sequence[OwnVideo]) -> Iterator[NDArray[np.float64] | None]:
@@ -100,7 +129,7 @@ def _features(root: Path, videos: Sequence[OwnVideo]) -> Iterator[NDArray[np.flo
         with torch.inference_mode():
             tokens, grid = network.forward_tokens(clips.normalise(batch)["clip"])
             frames = frame_means(tokens, grid, network.norm, prefix=network.embed.prefix)[0]
-        yield cosine_waves(frames[None]).flatten().double().numpy()
+        yield wave_features(frames[None])[0].double().numpy()
 
 
 def _tests(splits: NDArray[np.str_]) -> tuple[list[tuple[Bools, Bools]], str]:

@@ -20,7 +20,7 @@ from lit_video.own_videos import choices, dividing, groups
 from lit_video.own_videos.budget import GRADIENT_CLIP
 from lit_video.own_videos.choices import STILLS, Choice, nested
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, found_in_words, splits_of
-from lit_video.own_videos.first_answer import first_answer
+from lit_video.own_videos.first_answer import FirstAnswer, first_answer
 from lit_video.own_videos.limits import limits
 from lit_video.own_videos.listing import write_videos
 from lit_video.own_videos.schemes import TableRows
@@ -54,6 +54,7 @@ class PlanOptions:
     folds: bool = False  # True to cross-validate if there are few videos
     mirror: bool | None = None  # whether to mirror half of the training clips; None to decide by the classes
     frozen: bool | None = None  # whether to freeze the backbone of ``start``; None for the machine's default
+    answers: bool = False  # whether the first answer may be the model
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,9 @@ class Plan:
     notes: Sequence[str]  # lines on the videos, and on their division
     duration: str  # how long the trainings take, in words
     seconds: float  # duration of the trainings
+    answer: FirstAnswer | None = (
+        None  # what a training must be better than; None if it is asked for, or the model itself
+    )
 
 
 def plan(own: OwnVideos, options: PlanOptions) -> Plan:
@@ -163,6 +167,7 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
         notes=notes,
         duration=chosen.duration,
         seconds=chosen.seconds,
+        answer=answer if options.answers and not chosen.is_regression else None,
     )
 
 
@@ -278,6 +283,7 @@ def _task(inspected: Inspected, divided: Division, options: PlanOptions) -> Work
         rows=options.schemes,
         minutes=options.minutes,
         frozen=options.frozen,
+        answers=options.answers,
         mirror=options.mirror,
         features=options.folder.resolve() / "features",
         rehearse=partial(_rehearsed, inspected.root.resolve(), divided, options),
@@ -298,13 +304,14 @@ def _rehearsed(
         table = Path(folder) / "videos.csv"
         columns = write_videos(table, few)
         trainer = {"accelerator": "auto", "devices": 1, "gradient_clip_val": GRADIENT_CLIP}
-        data = {"root": str(root), "train": str(table), "columns": columns, "label_separator": ""}
+        data = {"root": str(root), "train": str(table), "val": str(table), "columns": columns, "label_separator": ""}
         settings = {
             "trainer": {**trainer, **groups["trainer"]},
             "data": {"class_path": "VideoCSV", "init_args": {**data, **groups["data"]}},
             "model": {"class_path": options.start.model, "init_args": dict(groups["model"])},
         }
-        is_alone = not divided.is_folded and len(options.schemes) <= 1
+        # logistic regressions are made in this process, as the start of another takes longer
+        is_alone = groups["model"].get("probe") == "waves" or not (divided.is_folded or len(options.schemes) > 1)
         return options.rehearse(settings, row.get("set", {}), at_once=at_once, alone=is_alone)
 
 

@@ -14,19 +14,18 @@ from lit_video.own_videos.budget import (
     ENOUGH,
     FEWEST_EPOCHS,
     Effort,
-    built,
     duration_in_words,
     epochs_needed,
     length,
     most_epochs,
+    one_step,
     other_orders,
-    pace_of_probe,
     probed,
     too_short,
 )
 from lit_video.own_videos.choices import Choice, Machine, measured, mirroring, nested
 from lit_video.own_videos.schemes import TableRows
-from lit_video.own_videos.starts import SCRATCH, Start
+from lit_video.own_videos.starts import SCRATCH, Start, first_answer_start
 from lit_video.utils.text import plural
 
 _logger = logging.getLogger(__name__)
@@ -49,6 +48,7 @@ class Workload:
     rows: TableRows  # schemes to compare; empty for the single row that belongs to the starting weights
     minutes: float | None
     frozen: bool | None  # whether to freeze the backbone; None for the machine's default
+    answers: bool  # whether logistic regression on a small frozen model may take the place of a training
     mirror: bool | None  # whether to mirror training clips; None to decide by the classes
     features: Path  # folder of the features of a frozen backbone
     # trains a row with settings by group (trainer, data, model) on some of the videos, with so many runs at once
@@ -85,6 +85,7 @@ class Chosen:
     rows: TableRows
     duration: str
     seconds: float  # duration of the trainings
+    is_regression: bool  # whether logistic regression takes the place of a training
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,10 @@ class _Candidate:
     @property
     def epochs(self) -> int:
         return int(self.lengths[0].value)
+
+    def fits(self, minutes: float) -> bool:
+        """Return whether the fewest epochs that are trained fit into the time."""
+        return self.effort.epochs(60 * minutes) >= FEWEST_EPOCHS
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,8 @@ class _Choosing:
 
         settings += self.frozen
         effort, orders = self._effort(settings)
+        if self.start.is_regression:
+            return _Candidate([*settings, orders], one_step(effort), effort)
         most = most_epochs(self.start, task.training, effort.batch)
         return _Candidate([*settings, orders], length(effort, self.minutes, most=most), effort)
 
@@ -141,30 +148,31 @@ class _Choosing:
         """Return what the runs of the slowest row do, and the choice of the further orders of frames in the test."""
         task = self.task
         data = nested(settings)["data"]
-        pace = max((self._pace(settings, row) for row in self.rows.values()), key=lambda pace: pace.step)
+        paces = [task.rehearse(nested(settings), row, self.at_once) for row in self.rows.values()]
+        pace = max(paces, key=lambda pace: pace.step)
+        before = 0.0
+        if self.once is not None:  # each video is read once, for all runs; in another order of frames again
+            before = len(task.facts) * (pace.first_read + (1 + RANDOM) * self.once)
+            pace = replace(pace, first_read=0.0, other_view=pace.first_read + self.once)
         views = data["test_clips"] * data["test_crops"]
-        orders = other_orders(task.tested * views, pace.other_view, self.minutes)
         effort = Effort(
             pace=pace,
             trainings=task.trainings,
-            at_once=self.at_once,
+            at_once=1 if self.start.is_regression else self.at_once,
             batch=data["batch_size"],
             videos=len(task.facts),
             validated=task.validated,
             tested=task.tested,
             views=views,
-            orders=len(orders.value),
-            before=0.0 if self.once is None else len(task.facts) * (1 + RANDOM) * self.once,
+            before=before,
         )
-        return effort, orders
 
-    def _pace(self, settings: Sequence[Choice], row: Mapping[str, Any]) -> Pace:
-        """Measure the pace of a row: of real steps, or of its probe alone if the backbone is frozen."""
-        groups = nested(settings)
-        if self.once is None:
-            return self.task.rehearse(groups, row, self.at_once)
-        net = built(self.start.model, groups["model"], groups["data"], classes=len(self.task.classes), row=row)
-        return pace_of_probe(net, groups["data"], self.once)
+        orders = other_orders(task.tested * views, pace.other_view, self.minutes)
+        tested = replace(effort, orders=len(orders.value))
+        if self.start.is_regression and tested.seconds(1) > 60 * self.minutes:
+            orders = other_orders(task.tested * views, pace.other_view, self.minutes, most=0.0)
+            tested = effort
+        return tested, orders
 
     def largest(self, smallest: _Candidate) -> _Candidate:
         """Return the largest clips with which at least ``ENOUGH`` epochs fit; the smallest clips if none do."""
@@ -180,7 +188,8 @@ class _Choosing:
 def choose_settings(task: Workload, start: Start) -> Chosen:
     """Choose whether to freeze the backbone, the size of clips, the length of training, and further tests.
 
-    If weights that nobody asked for leave too few epochs, the models start from scratch instead.
+    If weights that nobody asked for leave too few epochs, the models start from scratch instead. Where the shortest
+    training does not fit into the time, the first answer may take its place: a small frozen model.
     """
     here = Machine.here()
     machine = here.shared(task.runs)
@@ -208,6 +217,13 @@ def choose_settings(task: Workload, start: Start) -> Chosen:
         smallest = choosing.candidate(choosing.sizes[0])
 
     best = choosing.largest(smallest)
+    if task.answers and not best.fits(minutes):
+        why = f"in {plural(minutes, 'minute')} no training fits"
+        _logger.info(f"{why}: the model is the first answer, of a small frozen one. More time: --minutes N")
+        start, frozen, once = _frozen(replace(task, frozen=True), first_answer_start(), machine, minutes=minutes)
+        choosing = replace(choosing, start=start, rows=start.rows, frozen=frozen, once=once)
+        best = choosing.candidate(choosing.sizes[0])
+
     settings = best.settings
     if not start.weights and best.epochs < ENOUGH:
         settings = choices.crop_less(settings)
@@ -216,7 +232,9 @@ def choose_settings(task: Workload, start: Start) -> Chosen:
     short = too_short(best.effort, needed, minutes=minutes)
     if short:
         lasts = f"{lasts}. {short}"
-    return Chosen([*settings, *best.lengths], choosing.rows, lasts, best.effort.seconds(best.epochs))
+    return Chosen(
+        [*settings, *best.lengths], choosing.rows, lasts, best.effort.seconds(best.epochs), start.is_regression
+    )
 
 
 def _frozen(

@@ -1,7 +1,7 @@
 """Where the training of a user's videos starts: from scratch, from published weights, or from a run."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from lit_video.own_videos.schemes import SCHEME_ROWS, TableRows
 from lit_video.runs.chosen_checkpoint import checkpoint_in_words
 from lit_video.settings.effects import data_names, model_names, of_group, picked
 from lit_video.utils.class_paths import class_path
-from lit_video.weights.hub import NotFetched, fetch, find, find_start, published_name
+from lit_video.weights.hub import DRAWN_WEIGHTS, NotFetched, fetch, find, find_start, published_name
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 _logger = logging.getLogger(__name__)
@@ -45,11 +45,25 @@ class Start:
         return bool(self.weights) and vit_size(self.settings.get("size", "B")).embed_dim < SMALLEST_PUBLISHED
 
     @property
+    def is_regression(self) -> bool:
+        """Whether logistic regression fits the classifier of a frozen backbone, in a single step."""
+        return self.probe == "waves"
+
+    @property
+    def label(self) -> str:
+        """Name of its row in a table."""
+        if self.is_regression:
+            return f"{self.model}, frozen, with logistic regression"
+        return f"{self.model}, frozen, with a probe" if self.probe else f"{self.model}, fine-tuned"
+
+    @property
     def rows(self) -> TableRows:
         """Row of a table for a training from this start."""
+        if self.is_regression:
+            return {"answered": {"label": self.label}}
         if self.probe:
-            return {"probed": {"label": f"{self.model}, frozen, with a probe"}}
-        return {"finetuned": {"label": f"{self.model}, fine-tuned"}} if self.weights else {"xvit": SCHEME_ROWS["xvit"]}
+            return {"probed": {"label": self.label}}
+        return {"finetuned": {"label": self.label}} if self.weights else {"xvit": SCHEME_ROWS["xvit"]}
 
 
 SCRATCH = Start("", "XViT", {}, {})  # any scheme
@@ -82,6 +96,11 @@ def start_from(weights: str) -> Start:
 
     name = published_name(path) or str(path.resolve())
     return Start(name, own["model"].rpartition(".")[2], model, picked(own["data"], CLIP_SETTINGS))
+
+
+def first_answer_start() -> Start:
+    """Return the start of the first answer: the small model that comes along, frozen, with logistic regression."""
+    return replace(start_from(DRAWN_WEIGHTS), probe="waves")
 
 
 DEFAULT_WEIGHTS = "videomae-base-k400"  # weights to start from without a flag, if they can be had

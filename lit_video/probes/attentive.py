@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from lit_video.network.aggregation import AttentiveProbe
 from lit_video.probes.heads import ProbeHits, is_tested
-from lit_video.probes.linear import HELD_OUT
+from lit_video.utils.logistic import HELD_OUT
 from lit_video.video.seeding import seeded
 
 MOST_TRAINING_STEPS = 800  # the number of epochs within them is chosen on held-out training rounds

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.probes.linear import HELD_OUT, FeatureArray, best_strength, coordinates, fit_logistic, log_loss
+from lit_video.utils.logistic import HELD_OUT, FeatureArray, best_strength, coordinates, fit_logistic, log_loss
 
 FEWEST_ROUNDS = 4
 Bools = NDArray[np.bool_]

@@ -9,6 +9,7 @@ from lit_video.utils.files import user_path
 
 LAST = "last.ckpt"
 BEST = "best"  # subfolder for ModelCheckpoint's files
+KEPT = "kept.txt"  # names the run of the model to use, beside an experiment whose first answer was made a model too
 WAYS = "give a run's last.ckpt or its folder"
 
 
@@ -40,7 +41,12 @@ def run_or_file(path: Path) -> Path:
 
 
 def _models_below(folder: Path) -> list[Path]:
-    """List the finished runs below a folder that have a checkpoint; of a cross-validation, the model of all videos."""
+    """List the finished runs below a folder that have a checkpoint; of a cross-validation, the model of all videos.
+
+    Of an experiment and its first answer only the run that was kept.
+    """
+    if (folder / KEPT).is_file():
+        return [folder / (folder / KEPT).read_text(encoding="utf-8").strip()]
     runs = {run: read_finished(run) for run in run_folders(folder) if tested(run).is_file()}
     of_all_videos = {run for run, finished in runs.items() if finished and finished.result.folds}
     cross_validated = {run.parents[1] for run in of_all_videos}

@@ -12,6 +12,7 @@ from lit_video.engine.checkpoints import peek, write_checkpoint
 from lit_video.engine.predictions import join_mistakes
 from lit_video.errors import UserError
 from lit_video.modules.metrics import informative
+from lit_video.runs.curves import read_curves
 from lit_video.runs.folder import read_record, update_record
 from lit_video.runs.predictions import (
     OF_SAME_VIDEOS,
@@ -83,6 +84,28 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
         folds={name: 100 * float((x.argmax(1) == y).mean()) for name, (x, y, _) in read.items()},
     )
     update_record(run_dir, result=tested)
+
+
+def right_videos(runs: Sequence[Path]) -> dict[str, list[float]]:
+    """Return by fold the numbers of right and of tested videos; of a single run those of its validation, as ``val``.
+
+    Of several runs the first is the one that was trained on all videos. Empty without such videos.
+    """
+    run, *folds = runs
+    right: dict[str, list[float]] = {}
+    for fold in folds:
+        tested = read_predictions(fold)
+        if tested is not None:
+            right[fold.parent.name] = [int(tested.hits().sum()), len(tested.video)]
+    if folds:
+        return right
+
+    result = result_of(run)
+    for point in read_curves(run):
+        if point["step"] == result.weights.step and "val/clip_top1" in point:
+            videos = result.video_counts["val"].used
+            right["val"] = [point["val/clip_top1"] / 100 * videos, videos]
+    return right
 
 
 def draws_of_folds(folds: Sequence[Path]) -> Draws | None:

@@ -8,13 +8,12 @@ from lightning import Trainer
 from numpy.typing import NDArray
 
 from lit_video.datamodules import VideoDataModule
-from lit_video.datamodules.records import Records
 from lit_video.datamodules.split_test import SplitTest, tests_of_splits
 from lit_video.engine.frame_features import FrameFeatures, VideoFeatures, takes_little
 from lit_video.modules import VideoClassifier
-from lit_video.probes.linear import head_scores
 from lit_video.runs.predictions import Draws, Predictions
 from lit_video.utils.classes import by_task
+from lit_video.utils.logistic import fit_head
 from lit_video.utils.text import plural
 
 _logger = logging.getLogger(__name__)
@@ -67,18 +66,16 @@ def frame_head(
 def _predicted(data: VideoDataModule, trained: VideoFeatures, tested: VideoFeatures) -> Predictions | None:
     """Train a head for each task, and return the predictions of the tested videos."""
     # videos of one recording are one draw
-    identities = Records.of(data.records("train")).identities()
-    names = dict(zip(identities, data.draw_names("train"), strict=True))
-    of_sample = [names[identity] for identity in data.training_sample().identities()]
-    draws = Draws.of_names(data.draw_kind, of_sample).number[trained.video]
+    names = data.training_draws(data.training_sample())
+    draws = Draws.of_names(data.draw_kind, names).number[trained.video]
 
     outputs = {}
     for number, (task, classes) in enumerate(by_task(data.class_names).items()):
         labels = _of_task(trained.target, number)
         if len(np.unique(labels)) < 2:
             return None
-        scores = head_scores(trained.features, labels, draws, tested=tested.features, classes=len(classes))
-        outputs[task] = (scores, _of_task(tested.target, number), classes)
+        head = fit_head(trained.features, labels, draws, classes=len(classes))
+        outputs[task] = (head.scores(tested.features), _of_task(tested.target, number), classes)
     return Predictions.of_logits(tested.video, outputs)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -22,6 +23,8 @@ from lit_video.settings.nested import Nested
 from lit_video.tables.table import Row
 from lit_video.training.process_state import process_as_before
 from lit_video.training.run_end import keep_handlers
+from lit_video.utils.clip_shape import height_and_width
+from lit_video.utils.messages import hidden_messages
 from lit_video.utils.processes import usable_cores
 
 LEAST_TIMED = 3  # timed steps after the first epoch, in which videos are read for the first time
@@ -32,6 +35,9 @@ ENOUGH_SECONDS = 2.0  # time of these steps after which no more are made
 @process_as_before()
 def rehearse(settings: Nested, changes: Mapping[str, Any], *, at_once: int, alone: bool) -> Pace:
     """Measure the pace of a run on the few videos of its training table.
+
+    A frozen backbone is left out, as its views are timed elsewhere: random features stand for its own, in a folder that
+    is deleted. ``first_read`` is then the time in which a video's views are cut, and its features written.
 
     Args:
         settings: settings of an experiment, without the length of training.
@@ -46,20 +52,25 @@ def rehearse(settings: Nested, changes: Mapping[str, Any], *, at_once: int, alon
     for name in ("weights", "image_weights"):  # steps with random weights take as long
         model.pop(name, None)
 
-    with _share_of_cores(at_once):
+    with _share_of_cores(at_once), TemporaryDirectory() as features:
+        is_frozen = bool(nested["data"]["init_args"].get("features"))
+        if is_frozen:
+            nested["data"]["init_args"]["features"] = features
         built = VideoCLI(nested).build()
         built_at = time.perf_counter()
+        cut = _write_random_features(built) if is_frozen else 0.0
         times = RehearsalTimes()
         trainer = _trainer(built, times)
         trainer.fit(built.model, built.datamodule)
         trainer.test(built.model, SplitTest(built.datamodule, "train"), verbose=False)
 
-    in_memory = bool(built.datamodule.keep_gb)
+    first_read = cut
     cold = times.steps[: times.first_epoch]
     warm = times.steps[times.first_epoch :]
     seconds_of_step = median(step.whole for step in warm)
-    reading = sum(step.data for step in cold) - len(cold) * median(step.data for step in warm)
-    videos = len(cold) * built.datamodule.batch_size
+    if built.datamodule.keep_gb:
+        reading = sum(step.data for step in cold) - len(cold) * median(step.data for step in warm)
+        first_read = max(0.0, reading / (len(cold) * built.datamodule.batch_size))
     view = median(times.batches) / built.datamodule.batch_size
     # a run builds its model twice, first to check the settings
     start = 2 * (built_at - started) + times.before + (0 if alone else _seconds_of_imports())
@@ -68,11 +79,30 @@ def rehearse(settings: Nested, changes: Mapping[str, Any], *, at_once: int, alon
     return Pace(
         start=start,
         step=seconds_of_step,
-        first_read=max(0.0, reading / videos) if in_memory else 0.0,
+        first_read=first_read,
         view=view,
         other_view=view,
         stage=max(0.0, times.stage - sum(times.batches)),
     )
+
+
+def _write_random_features(built: Built) -> float:
+    """Write features of a backbone that takes no time; return the seconds of a video."""
+    model = built.model
+    network: Any = model.network
+    clip = torch.zeros(1, 3, built.datamodule.num_frames, *height_and_width(built.datamodule.image_size))
+    with torch.no_grad():
+        features = torch.rand_like(network.forward_features(clip))
+
+    def read(clips: torch.Tensor) -> torch.Tensor:
+        return features.expand(len(clips), *features.shape[1:])
+
+    network.forward_features = read
+    model.weights_record.loaded_from = "file"  # a backbone of random weights is not frozen otherwise
+    started = time.perf_counter()
+    with hidden_messages():
+        model.cache_features(built.datamodule)
+    return (time.perf_counter() - started) / len(built.datamodule.records("train"))
 
 
 class RehearsalTimes(StepTimes):

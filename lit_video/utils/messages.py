@@ -54,3 +54,14 @@ def shown_messages() -> Iterator[None]:
         yield
     finally:
         show_messages(before)
+
+
+@contextmanager
+def hidden_messages() -> Iterator[None]:
+    """Print no messages of the package in a block but warnings."""
+    before = _package.level
+    _package.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        _package.setLevel(before)

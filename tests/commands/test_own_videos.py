@@ -340,7 +340,9 @@ def test_training_videos_alone_give_validation_and_test_videos_of_their_own(tabl
     for label in () if table else ("walk", "sit", "fall"):
         (videos / "train").mkdir(exist_ok=True)
         (videos / label).rename(videos / "train" / label)
-    assert main(["finetune", "train.csv" if table else "rooms", "--minutes", "0.01", "-o", "own"]) == FAILED
+    assert (
+        main(["finetune", "train.csv" if table else "rooms", "--minutes", "0.01", "--no-frozen", "-o", "own"]) == FAILED
+    )
     (file,) = (videos.parent / "own").glob("*.yaml")
     data = VideoCLI(of_files([file])).build("meta").datamodule
     paths = [set(data.records(split).paths) for split in ("train", "val", "test")]

@@ -8,7 +8,7 @@ import pytest
 from lit_video.datamodules.drawing import encode
 from lit_video.own_videos import first_answer as module
 from lit_video.own_videos.finding import OwnVideo
-from lit_video.own_videos.first_answer import first_answer
+from lit_video.own_videos.first_answer import answered_better, first_answer
 
 EACH = 8  # videos of each class
 
@@ -34,6 +34,8 @@ def test_folds_are_tested_by_the_others(films):
     answer = first_answer(*films, None)
     assert answer.accuracy.value > 80, "the features tell right from left"
     assert answer.tested == 2 * EACH
+    assert {fold: tested for fold, (_, tested) in answer.right.items()} == {"fold1": EACH, "fold2": EACH}
+    assert sum(right for right, _ in answer.right.values()) == round(answer.accuracy.value * 2 * EACH / 100)
     assert f"of {2 * EACH} videos are right (cross-validated in 2 parts, 95 % interval" in str(answer)
 
 
@@ -61,3 +63,14 @@ def test_one_class_to_train_and_no_time_give_no_answer(films, monkeypatch):
     assert first_answer(folder, one, None) is None
     monkeypatch.setattr(module, "LONGEST_READ", -1.0)
     assert first_answer(folder, videos, None) is None
+
+
+@pytest.mark.parametrize(("trained", "is_better"), [(4, True), (5, False), (6, False)])
+def test_validation_videos_choose_the_first_answer_only_if_it_is_right_more_often(trained, is_better):
+    assert answered_better({"val": [trained, 10]}, {"val": [5, 10]}) == [is_better]
+
+
+def test_no_fold_chooses_the_model_that_it_is_tested_by():
+    trained = {"fold1": [9, 10], "fold2": [4, 10], "fold3": [4, 10]}
+    answer = {"fold1": [1, 10], "fold2": [6, 10], "fold3": [6, 10]}
+    assert answered_better(trained, answer) == [False, True, False, False]

@@ -8,6 +8,7 @@ import torch
 
 from lit_video.datamodules import base, drawing
 from lit_video.modules.muon import StackedMuon
+from lit_video.network.transformer import VideoTransformer
 from lit_video.training import rehearsal
 from lit_video.training.rehearsal import MOST_TIMED, _seconds_of_imports, rehearse
 from lit_video.video.augmentation import TrainingView
@@ -64,6 +65,19 @@ def test_steps_have_the_runs_own_videos_views_and_optimizer(settings, keep_gb, m
     assert (pace.first_read > 0) <= bool(keep_gb)
     assert min(pace.start, pace.step, pace.view) > 0 and min(astuple(pace)) >= 0
     assert sorted(tmp_path.rglob("*")) == before and torch.get_num_threads() == threads
+
+
+def test_a_frozen_backbone_is_left_out_and_all_else_is_timed(settings, monkeypatch, tmp_path):
+    data, model = settings["data"]["init_args"], settings["model"]["init_args"]
+    data |= {"features": str(tmp_path / "features"), "val": "videos.csv"}
+    model |= {"freeze": "backbone", "probe": "waves", "optimization": {"optimizer": "logistic"}}
+    calls = {}
+    monkeypatch.setattr(VideoTransformer, "forward_tokens", counted(calls, "pass", VideoTransformer.forward_tokens))
+
+    pace = rehearse(settings, {}, at_once=1, alone=True)
+    assert calls["pass"] == 1, "one clip, for the shape of its features"
+    assert min(pace.start, pace.step, pace.first_read, pace.view, pace.stage) > 0
+    assert not (tmp_path / "features").exists()
 
 
 def test_timed_steps_end_once_they_took_enough_seconds(settings, monkeypatch):
