@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from lit_video.api.arguments import File, Files, Rows, existing_path, refuse_unwritable, request_for
 from lit_video.errors import UserError
 from lit_video.experiment.request import Run
-from lit_video.settings.flags import DRAWN_ON_USE, Settings, as_user_settings, classes_of, refuse_unknown_class
+from lit_video.settings.class_names import DRAWN_ON_USE, classes_of, refuse_unknown_class
+from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.settings.messages import refuse_unknown_setting
 from lit_video.utils.arguments import Range, refuse_wrong_values
 from lit_video.utils.files import COMMON, files_below, is_video, user_path

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from lit_video import __version__
 from lit_video.commands.signatures import plain, signature
 from lit_video.errors import UserError
-from lit_video.settings.flags import refuse_unknown_class
+from lit_video.settings.class_names import refuse_unknown_class
 from lit_video.utils.text import did_you_mean
 
 # modules of this package, in the order of the help. A command's has FUNCTION, the name of its function in lit_video,

@@ -13,7 +13,8 @@ from lit_video.errors import UserError
 from lit_video.experiment.ignored import of_file
 from lit_video.experiment.layers import of_files, of_row, refuse_varied, with_user_settings
 from lit_video.runs.folder import has_result
-from lit_video.settings.flags import CLASS_FOLDERS, DRAWN_ON_USE, UserSetting, classes_of
+from lit_video.settings.class_names import CLASS_FOLDERS, DRAWN_ON_USE, classes_of
+from lit_video.settings.flags import UserSetting
 from lit_video.settings.messages import refuse_unknown_setting
 from lit_video.settings.nested import Nested, short_key
 from lit_video.tables.reading import read_table

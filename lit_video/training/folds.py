@@ -12,8 +12,7 @@ from lit_video.engine.checkpoints import peek, write_checkpoint
 from lit_video.engine.predictions import join_mistakes
 from lit_video.errors import UserError
 from lit_video.modules.metrics import informative
-from lit_video.runs.curves import read_curves
-from lit_video.runs.folder import read_record, update_record
+from lit_video.runs.folder import read_curves, read_record, update_record
 from lit_video.runs.predictions import (
     OF_SAME_VIDEOS,
     Draws,

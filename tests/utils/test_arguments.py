@@ -140,7 +140,10 @@ def test_every_public_constructor_has_ranges_or_choices():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Optimization("adam"), "optimizer is 'adam', expected sgd, adamw or muon (did you mean adamw?)"),
+        (
+            lambda: Optimization("adam"),
+            "optimizer is 'adam', expected sgd, adamw, muon or logistic (did you mean adamw?)",
+        ),
         (lambda: datamodules.VideoFolder("x", order="backward"), "order is 'backward'"),
         (lambda: ViViT(**SMALL, variant=2, temporal_depth=0), "temporal_depth is 0"),
         (lambda: XViT(**SMALL | dict(size=dict(embed_dim=16, depth=0, num_heads=2))), "depth is 0"),
