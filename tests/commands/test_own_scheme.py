@@ -145,7 +145,7 @@ def test_profile_trains_the_scheme_and_its_control_and_says_what_was_learned(own
     assert re.search(r"^control_timesformer, seed 0, 2 steps: ", said, re.MULTILINE)
     others = len(read_yaml(experiments / "skills.yaml")["table"]["rows"])
     assert f"reference rows: {others - 1} of {others} other rows of skills: not run in version" in said
-    settings = read_record(out / "runs/skills/profile/Halved/seed0").identity.settings
+    settings = read_record(out / "runs/skills/half/Halved/seed0").identity.settings
     assert settings["model"]["init_args"]["attention_type"] == f"{own_file.stem}.Halved"
     assert "Halved" in (out / "profile.html").read_text()
 
