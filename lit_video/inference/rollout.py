@@ -31,6 +31,7 @@ from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
 
 from lit_video.attention import Grid
+from lit_video.network.aggregation import TemporalMean, WaveProbe
 from lit_video.network.block import MLP
 from lit_video.network.embedding import Prefix
 from lit_video.network.patches import Patches
@@ -172,7 +173,8 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
     """Compute each patch's relevance for a network's output, in eval mode, on a normalised clip ``(1, 3, t, h, w)``.
 
     The output is the classifier's input: the class token, the mean over the frames' class tokens, or the mean over all
-    tokens, after the temporal layers if there are any.
+    tokens, after the temporal layers if there are any. Of a probe of waves it is their first, the mean over frames: the
+    others weigh frames by both signs, and no share of a frame can be negative.
     """
     # a copy with the same weights: threads that share these do not see its hooks
     weights = chain(network.parameters(), network.buffers())
@@ -185,6 +187,9 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
         network.embed.register_forward_hook(lambda module, inputs, output: outputs.append(output)),
     ):
         logits = network(clip)
+
+    if isinstance(network.aggregate, WaveProbe):
+        network.aggregate = TemporalMean(network.size.embed_dim, 1).to(clip.device).eval()
 
     ((embedded, grid),) = outputs
     ones = torch.ones_like(embedded, requires_grad=True)

@@ -105,8 +105,8 @@ def test_published_weights_go_the_whole_way(hub, videos, capsys, rows_in_this_pr
     assert {"config.json", "model.safetensors"} <= {*hub.asked}
     assert not {"pytorch_model.bin", "README.md"} & {*hub.asked}
     assert "frozen: backbone, 120 views go through it once" in said
-    # one clip for the cost of each of six rows; four views of each of 30 videos, once for all folds; tests in other orders
-    # of frames do not fit into the minutes
+    # one clip for the cost of each of six rows; four views of each of 30 videos, once for all folds; tests in other
+    # orders of frames do not fit into the minutes
     assert sorted(passes) == [1] * 6 + [4] * 30
     run, video = "own/rooms/runs/rooms/own/all/seed0", str(videos / "sit/rec1_1.mp4")
     state = torch.load(f"{run}/last.ckpt", weights_only=True)["state_dict"]

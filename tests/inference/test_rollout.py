@@ -12,7 +12,8 @@ from einops import rearrange
 
 from lit_video.attention import Grid, Mixing, MixingPlan
 from lit_video.attention.token_learner import TokenLearner
-from lit_video.inference.rollout import Recording, route
+from lit_video.inference.rollout import Recording, rollout, route
+from lit_video.modules import XViT
 from tests.attention.scheme_cases import CASES, close, randomised, seen, with_steps
 from tests.attention.test_mixing import PLANS, WIDTH, offset_of
 from tests.attention.test_scheme_oracles import linear, norm, projected, step_by_loops
@@ -219,3 +220,15 @@ def test_token_learner_shares_by_what_it_learned():
     shares = rows([layer], x, grid)
     close(shares, matrix / matrix.sum(1, keepdim=True))
     assert shares[0, 1:5].std() > 1e-3
+
+
+def test_a_probe_of_waves_has_the_shares_of_the_mean_over_frames():
+    clip = torch.randn(1, 3, 4, 16, 16, dtype=torch.float64)
+    facts = dict(num_frames=4, image_size=16, patch_size=8, size=dict(embed_dim=16, depth=2, num_heads=2))
+    probed = XViT(3, **facts, ta_layers=0, probe="waves").double().eval()
+    shares = rollout(probed.network, clip)
+    assert shares.logits.shape == (1, 3) and shares.patches.shape == (4, 2, 2)
+    assert math.isclose(float(shares.patches.sum()) + shares.other, 1, rel_tol=1e-5)
+    close(shares.logits, probed.network(clip))
+    # the mean over frames has an equal share of each
+    close(shares.patches.sum((1, 2)), torch.full((4,), (1 - shares.other) / 4))
