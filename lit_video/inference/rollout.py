@@ -189,7 +189,7 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
         logits = network(clip)
 
     if isinstance(network.aggregate, WaveProbe):
-        network.aggregate = TemporalMean(network.size.embed_dim, 1).to(clip.device).eval()
+        network.aggregate = TemporalMean(network.size.embed_dim, 1).to(clip).eval()
 
     ((embedded, grid),) = outputs
     ones = torch.ones_like(embedded, requires_grad=True)
