@@ -231,4 +231,4 @@ def test_a_probe_of_waves_has_the_shares_of_the_mean_over_frames():
     assert math.isclose(float(shares.patches.sum()) + shares.other, 1, rel_tol=1e-5)
     close(shares.logits, probed.network(clip))
     # the mean over frames has an equal share of each
-    close(shares.patches.sum((1, 2)), torch.full((4,), (1 - shares.other) / 4))
+    close(shares.patches.sum((1, 2)), torch.full((4,), (1 - shares.other) / 4).double())
