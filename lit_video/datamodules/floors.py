@@ -1,4 +1,4 @@
-"""What tells skills apart: one frame, neighbouring frames, a sum over frames, or sets of frames that are compared."""
+"""Floors of the skills: one frame, neighbouring frames, a sum over frames, or sets of frames that are compared."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

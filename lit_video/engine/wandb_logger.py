@@ -7,7 +7,6 @@ import os
 import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.loggers.logger import DummyLogger
 from lightning.pytorch.utilities import rank_zero_only
+from msgspec import structs
 
 from lit_video.engine.checkpoints import Stopped
 from lit_video.errors import one_line
@@ -54,7 +54,7 @@ class RowLogger(WandbLogger):
         os.environ |= LIMITS | os.environ | folders  # a user's limits win
 
         groups = {name: config.get(name) or {} for name in ("trainer", "data", "model")}
-        shown: dict[str, Any] = {**asdict(facts), "label": row.label, "title": title, **plain_settings(groups)}
+        shown: dict[str, Any] = {**structs.asdict(facts), "label": row.label, "title": title, **plain_settings(groups)}
         if commit is not None:
             shown["commit"] = commit
 

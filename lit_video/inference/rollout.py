@@ -26,12 +26,13 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from einops.layers.torch import Reduce
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
 
 from lit_video.attention import Grid
-from lit_video.network.aggregation import TemporalMean, WaveProbe
+from lit_video.network.aggregation import WaveProbe
 from lit_video.network.block import MLP
 from lit_video.network.embedding import Prefix
 from lit_video.network.patches import Patches
@@ -189,7 +190,7 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
         logits = network(clip)
 
     if isinstance(network.aggregate, WaveProbe):
-        network.aggregate = TemporalMean(network.size.embed_dim, 1).to(clip).eval()
+        network.aggregate = Reduce("b t d -> b d", "mean")
 
     ((embedded, grid),) = outputs
     ones = torch.ones_like(embedded, requires_grad=True)

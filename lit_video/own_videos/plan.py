@@ -125,9 +125,7 @@ class Plan:
     notes: Sequence[str]  # lines on the videos, and on their division
     duration: str  # how long the trainings take, in words
     seconds: float  # duration of the trainings
-    answer: FirstAnswer | None = (
-        None  # what a training must be better than; None if it is asked for, or the model itself
-    )
+    answer: FirstAnswer | None = None  # a training must be right more often; None if it is asked for, or the model
 
 
 def plan(own: OwnVideos, options: PlanOptions) -> Plan:
@@ -159,7 +157,7 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
         place=options.place,
         root=inspected.root,
         title=_title(options, chosen.choices),
-        model=options.start.model,
+        model=chosen.start.model,
         videos=divided.videos,
         draw_names=divided.draw_names,
         rows=rows,
@@ -167,7 +165,7 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
         notes=notes,
         duration=chosen.duration,
         seconds=chosen.seconds,
-        answer=answer if options.answers and not chosen.is_regression else None,
+        answer=answer if options.answers and not chosen.start.is_regression else None,
     )
 
 
@@ -294,11 +292,12 @@ def _rehearsed(
     root: Path,
     divided: Division,
     options: PlanOptions,
+    start: Start,
     groups: Mapping[str, Mapping[str, Any]],
     row: Mapping[str, Any],
     at_once: int,
 ) -> Pace:
-    """Rehearse a row with settings by group on a few of the videos, two batches of them."""
+    """Rehearse a row of a start with settings by group on a few of the videos, two batches of them."""
     few = few_of_every_class(divided.videos, 2 * groups["data"]["batch_size"])
     with TemporaryDirectory() as folder:
         table = Path(folder) / "videos.csv"
@@ -308,10 +307,10 @@ def _rehearsed(
         settings = {
             "trainer": {**trainer, **groups["trainer"]},
             "data": {"class_path": "VideoCSV", "init_args": {**data, **groups["data"]}},
-            "model": {"class_path": options.start.model, "init_args": dict(groups["model"])},
+            "model": {"class_path": start.model, "init_args": dict(groups["model"])},
         }
         # logistic regressions are made in this process, as the start of another takes longer
-        is_alone = groups["model"].get("probe") == "waves" or not (divided.is_folded or len(options.schemes) > 1)
+        is_alone = start.is_regression or not (divided.is_folded or len(options.schemes) > 1)
         return options.rehearse(settings, row.get("set", {}), at_once=at_once, alone=is_alone)
 
 

@@ -51,8 +51,8 @@ class Workload:
     answers: bool  # whether logistic regression on a small frozen model may take the place of a training
     mirror: bool | None  # whether to mirror training clips; None to decide by the classes
     features: Path  # folder of the features of a frozen backbone
-    # trains a row with settings by group (trainer, data, model) on some of the videos, with so many runs at once
-    rehearse: Callable[[Mapping[str, Any], Mapping[str, Any], int], Pace]
+    # trains a row of a start on some of the videos, with settings by group (trainer, data, model), so many runs at once
+    rehearse: Callable[[Start, Mapping[str, Any], Mapping[str, Any], int], Pace]
 
     @property
     def training(self) -> int:
@@ -85,7 +85,7 @@ class Chosen:
     rows: TableRows
     duration: str
     seconds: float  # duration of the trainings
-    is_regression: bool  # whether logistic regression takes the place of a training
+    start: Start  # what is trained, which may be another start than was asked for
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class _Choosing:
         """Return what the runs of the slowest row do, and the choice of the further orders of frames in the test."""
         task = self.task
         data = nested(settings)["data"]
-        paces = [task.rehearse(nested(settings), row, self.at_once) for row in self.rows.values()]
+        paces = [task.rehearse(self.start, nested(settings), row, self.at_once) for row in self.rows.values()]
         pace = max(paces, key=lambda pace: pace.step)
         before = 0.0
         if self.once is not None:  # each video is read once, for all runs; in another order of frames again
@@ -232,9 +232,7 @@ def choose_settings(task: Workload, start: Start) -> Chosen:
     short = too_short(best.effort, needed, minutes=minutes)
     if short:
         lasts = f"{lasts}. {short}"
-    return Chosen(
-        [*settings, *best.lengths], choosing.rows, lasts, best.effort.seconds(best.epochs), start.is_regression
-    )
+    return Chosen([*settings, *best.lengths], choosing.rows, lasts, best.effort.seconds(best.epochs), start)
 
 
 def _frozen(

@@ -6,7 +6,6 @@ import os
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -82,8 +81,7 @@ class TestedWeights(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
     digest: str | None = None  # see weights.reading.weights_digest; older runs did not record it
 
 
-@dataclass(frozen=True)
-class RowFacts:
+class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Row of a run and cost of its model, known before training."""
 
     table: str
@@ -96,23 +94,11 @@ class RowFacts:
     views: int  # views of a test video
 
 
-class RunResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class RunResult(RowFacts, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Result of a finished run; a part that a run did not record is ``None``.
 
     Accuracies are in percent, times in seconds.
     """
-
-    # the row
-    table: str
-    row: str
-    scale: str
-    seed: int
-
-    # the model
-    scheme: str
-    params: int
-    gmacs: float  # multiply-adds of a view, 10^9
-    views: int  # views of a test video
 
     # sight of the model, and needs of the task, both on TemporalSkills
     reach: int | None = None  # largest distance of two frames that interact in the scores

@@ -4,6 +4,7 @@ import logging
 from datetime import datetime
 
 import torch
+from msgspec import structs
 
 from lit_video.engine.checkpoints import peek
 from lit_video.runs.chosen_checkpoint import LAST
@@ -39,16 +40,8 @@ def write_result(training: Training, trained: Trained, metrics: dict[str, float]
     counts = {split: VideoCount(**count) for split, count in training.datamodule.video_counts.items()}
     tested = counts.get("test") or counts.get("val")
     listed = tested.listed if tested else len(were_seen)  # also missing videos
-    facts = training.facts
     result = RunResult(
-        table=facts.table,
-        row=facts.row,
-        scale=facts.scale,
-        seed=facts.seed,
-        scheme=facts.scheme,
-        params=facts.params,
-        gmacs=facts.gmacs,
-        views=facts.views,
+        **structs.asdict(training.facts),
         **sight_and_needs(training),
         metrics=metrics,
         test_videos=videos,

@@ -50,7 +50,7 @@ def _divided(paths: list[str], sign: Signature, pool: ThreadPool) -> list[list[s
     def sign_of(path: str) -> Hashable:
         try:
             return sign(Path(path))
-        except (OSError, ValueError):  # it cannot be read
+        except (OSError, ValueError):  # an unreadable file equals no other
             return None
 
     groups: dict[Hashable, list[str]] = defaultdict(list)

@@ -210,3 +210,16 @@ def test_what_training_starts_from_without_a_network(how, command, hub, image, v
     assert model["class_path"] == "XViT"
     assert model["init_args"].get("weights") == ("hub:drawn" if command == ["finetune"] else None)
     assert not hub.asked
+
+
+@pytest.mark.usefixtures("known_pace")
+def test_published_weights_whose_training_does_not_fit_give_way_to_the_first_answers_model(hub, videos, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
+    assert main(["finetune", "rooms", "--minutes", "0.00001"]) == FAILED
+    assert "model.safetensors" in hub.asked
+    (file,) = (videos.parent / "own/rooms").glob("rooms*.yaml")
+    content = read_yaml(file)
+    assert content["model"]["class_path"] == "XViT"
+    assert content["model"]["init_args"]["weights"] == "hub:drawn"
+    assert content["model"]["init_args"]["optimization"] == {"optimizer": "logistic"}
+    assert all("logistic regression" in row["label"] for row in content["table"]["rows"].values())
