@@ -226,7 +226,9 @@ def test_a_probe_of_waves_gives_every_frame_the_weight_that_its_place_does_not_c
     clip = torch.randn(1, 3, 4, 16, 16, dtype=torch.float64)
     facts = dict(num_frames=4, image_size=16, patch_size=8, size=dict(embed_dim=16, depth=2, num_heads=2))
     probed = XViT(3, **facts, window=0, ta_layers=0, positions="space", probe="waves").double().eval()
+    state = torch.get_rng_state()
     shares = rollout(probed.network, clip)
+    assert torch.equal(torch.get_rng_state(), state)
     close(shares.logits, probed.network(clip))
     assert shares.patches.min() >= 0
     assert math.isclose(float(shares.patches.sum()) + shares.other, 1, rel_tol=1e-6)
