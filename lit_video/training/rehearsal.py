@@ -58,17 +58,16 @@ def rehearse(settings: Nested, changes: Mapping[str, Any], *, at_once: int, alon
             nested["data"]["init_args"]["features"] = features
         built = VideoCLI(nested).build()
         built_at = time.perf_counter()
-        cut = _write_random_features(built) if is_frozen else 0.0
+        first_read = _write_random_features(built) if is_frozen else 0.0
         times = RehearsalTimes()
         trainer = _trainer(built, times)
         trainer.fit(built.model, built.datamodule)
         trainer.test(built.model, SplitTest(built.datamodule, "train"), verbose=False)
 
-    first_read = cut
     cold = times.steps[: times.first_epoch]
     warm = times.steps[times.first_epoch :]
     seconds_of_step = median(step.whole for step in warm)
-    if built.datamodule.keep_gb:
+    if built.datamodule.keep_gb and not is_frozen:  # a frozen run reads features, and each video once before
         reading = sum(step.data for step in cold) - len(cold) * median(step.data for step in warm)
         first_read = max(0.0, reading / (len(cold) * built.datamodule.batch_size))
     view = median(times.batches) / built.datamodule.batch_size
