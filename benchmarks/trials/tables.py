@@ -21,7 +21,7 @@ PLAN = Path(__file__).with_name("plan.yaml")
 LESSON = ("drift", "order1")  # skills of the crossing's first lesson
 LESSONS = (500, 1000, 1500)  # lengths of the lesson that rule 5 compares
 # files of every cell of the crossing, and of a length
-COMMON = ("trials", "trials_2000", "half", "half_2500", "embedded_longer")
+COMMON = ("trials", "trials_2000", "trials_7000", "half", "half_2500", "embedded_longer")
 CHOSEN = "trials_cooldown"  # last file of the cell that the crossing has chosen
 Trial = tuple[Planned, FinishedRun]
 
@@ -105,7 +105,10 @@ def begun_at(run: FinishedRun, step: int) -> str:
 
 STAGES = {
     ("crossing", "positions", "parts"): crossing,
-    ("crossing", "finish", "vivit", "tubelets", "vivit_tubelets", "xvit", "ta_alone", "timesformer", "longer"): lengths,
+    (
+        *("crossing", "finish", "vivit", "tubelets", "vivit_tubelets", "xvit", "ta_alone", "ta_longer", "timesformer"),
+        *("longer", "controls"),
+    ): lengths,
     ("lesson", "xvit_lesson", "ta_layers", "ta_positions"): lessons,
 }
 
@@ -113,6 +116,8 @@ STAGES = {
 def main() -> int:
     """Print a table of each stage that has packed runs."""
     plan = read_plan(PLAN)
+    for stage in plan.stages.keys() - {stage for stages in STAGES for stage in stages}:
+        raise UserError(f"{PLAN}: stage {stage} is in no table; add it to STAGES of {__file__}")
     for stages, tables in STAGES.items():
         planned = [run for stage in stages for run in plan.of(stage)]
         runs = [(run, finished) for run in planned if (finished := packed(run, plan.results))]
