@@ -6,6 +6,7 @@ import pytest
 from benchmarks import evidence
 from benchmarks.trials import tables
 from lit_video.datamodules.temporal_skills import SKILLS
+from lit_video.errors import UserError
 from lit_video.runs.folder import write_curves
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.predictions import Draws, Predictions, file_of_further, packed_predictions
@@ -104,3 +105,9 @@ def test_a_trial_says_what_has_begun_and_what_has_finished(trials, capsys):
 
     (lesson,) = (line.split("│") for line in of_lessons.splitlines() if "tw1" in line)
     assert [cell.strip() for cell in lesson[2:6]] == ["0", "drift", "drift, order1", "drift, order1"]
+
+
+def test_a_stage_of_no_table_is_refused(trials):
+    tables.PLAN.write_text(tables.PLAN.read_text().replace("  lesson:\n", "  repeats:\n"))
+    with pytest.raises(UserError, match=r"stage repeats is in no table; add it to STAGES"):
+        tables.main()
