@@ -331,7 +331,8 @@ def test_few_videos_with_given_splits_are_tested_as_given(split_videos, monkeypa
     assert list(read_yaml(split_videos.parent / "own/rooms/rooms.yaml")["table"]["rows"]) == ["xvit"]
 
 
-@pytest.mark.parametrize("table", quick_or_slow([False, True], {True}))
+@pytest.mark.slow
+@pytest.mark.parametrize("table", [False, True])
 @pytest.mark.usefixtures("known_pace")
 def test_training_videos_alone_give_validation_and_test_videos_of_their_own(table, videos, capsys, monkeypatch):
     monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
