@@ -3,6 +3,8 @@
 import os
 import shutil
 import sys
+from copy import copy
+from importlib import import_module
 from itertools import groupby
 
 import matplotlib
@@ -11,9 +13,7 @@ import pytest
 from filelock import FileLock
 
 from lit_video.__main__ import main
-from lit_video.datamodules.stills import Stills
 from lit_video.launching.queue import FOREIGN
-from lit_video.training import stills  # here, because a test that forgets its own imports would leave a second module
 from lit_video.utils.messages import shown_messages
 from lit_video.utils.startup import set_up_process
 from tests.around import ROOT, depends_on_surroundings
@@ -49,6 +49,9 @@ FOUR_SKILLS = ("--data.skills=[drift,zoom,rotation,meeting]", "--data.lesson=nul
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by markers
 def pytest_collection_modifyitems(items, config):
     """Mark the tests that depend on what is around them, if they are asked for; those of one function alike."""
+    # not above: pytest-xdist's first process, which runs no test, imports this file, too; and not in a fixture: a test
+    # that forgets its own imports would leave a second module
+    import_module("lit_video.training.stills")
     if "around" not in config.option.markexpr:
         return
     for _, group in groupby(items, key=lambda item: item.function):
@@ -103,6 +106,25 @@ def few_rounds():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_parser():
+    """Settings of all runs read by one parser, as a table's rows are: to make one takes a quarter of the time."""
+    from lit_video.experiment.cli import VideoCLI
+
+    made = []
+
+    def read(settings):
+        if not made:
+            made.append(VideoCLI(settings))
+        own = made[0].with_settings(settings)
+        own.parser = copy(own.parser)  # what builds the classes of a run is added to its parser
+        return own
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lit_video.experiment.spec.VideoCLI", read)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def messages():
     """Messages of all functions, printed as a command does."""
@@ -131,13 +153,15 @@ def no_pictures(request, monkeypatch):
 
 def few_stills(count, side):
     """Return stills for two training steps of an image model."""
+    from lit_video.datamodules.stills import Stills
+
     return Stills(100, side, steps=2, batch_size=8)
 
 
 @pytest.fixture
 def tiny(monkeypatch):
     """Flags of a tiny run."""
-    monkeypatch.setattr(stills, "Stills", few_stills)
+    monkeypatch.setattr("lit_video.training.stills.Stills", few_stills)
     return list(TINY)
 
 
@@ -239,20 +263,21 @@ def videos(root, run):
 
 
 @pytest.fixture(scope="session")
-def letters(tmp_path_factory):
+def letters(made_once):
     """Folder like AVLetters': two letters, two repetitions, four speakers, and a table; tests only read it."""
     names = [f"{letter}{repetition}_{who}" for letter in "AB" for repetition in (1, 2) for who in range(4)]
     rows = [(f"{name}.mp4", name[0], name[3], name[1]) for name in names]
-    return listed_videos(tmp_path_factory.mktemp("letters"), "path,label,speaker,repetition", rows)
+    return made_once("letters", lambda folder: listed_videos(folder, "path,label,speaker,repetition", rows))
 
 
 @pytest.fixture(scope="session")
-def persons(tmp_path_factory):
+def persons(made_once):
     """Folder like UTD-MHAD's depth videos: four order pairs and one more action, once by each of eight persons."""
     labels = ["swipe_left", "swipe_right", "draw_circle_cw", "draw_circle_ccw", "sit2stand", "stand2sit"]
     labels += ["throw", "catch", "wave"]
     rows = [(f"{label}_{who}.mp4", label, f"s0{who}", "1", "12") for label in labels for who in range(1, 9)]
-    return listed_videos(tmp_path_factory.mktemp("persons"), "path,label,person,repetition,frames", rows, (12, 40, 40))
+    columns = "path,label,person,repetition,frames"
+    return made_once("persons", lambda folder: listed_videos(folder, columns, rows, (12, 40, 40)))
 
 
 def listed_videos(folder, header, rows, shape=(16, 60, 80)):

@@ -31,7 +31,6 @@ SETTINGS = {
 TRANSFORMERS = [family for family in SETTINGS if family is not ConvNet]
 QUIET = dict(accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False)
 every_family = pytest.mark.parametrize("family", SETTINGS, ids=lambda family: family.__name__)
-every_transformer = pytest.mark.parametrize("family", TRANSFORMERS, ids=lambda family: family.__name__)
 
 
 def build(family, classes=8, **others):
@@ -232,7 +231,7 @@ def test_processes_that_share_clips_in_an_unknown_order_are_refused():
     model.validation_step(batch | {"video": number, "view": number}, 0)
 
 
-@every_transformer
+@pytest.mark.parametrize("family", quick_or_slow(TRANSFORMERS, {XViT}))
 def test_a_training_that_resumes_in_mid_epoch_ends_at_equal_weights(family, videos, tmp_path):
     def train(stop, **resume):
         model = build(family, dropout=0.5, drop_path_rate=0.3)

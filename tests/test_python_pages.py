@@ -45,6 +45,7 @@ def test_the_example_of_the_readme_is_that_of_the_page():
     assert any("\n".join(lines) in block for block in blocks)
 
 
+@pytest.mark.slow
 def test_the_blocks_in_python_run(here, checkpoint, videos, monkeypatch, capsys):
     monkeypatch.setenv("LIT_VIDEO_DATA", str(here))
     (here / "last.ckpt").symlink_to(checkpoint)

@@ -172,7 +172,10 @@ def test_rows_that_differ_in_a_setting_differ_on_the_page(script):
 
 
 # D1: a row that sets single keys of its recipe's mappings; S8: rows that start from runs
-@pytest.mark.parametrize("key", [("k600", "xvit_k600", "paper"), ("epic100", "vivit_models", "released")])
+KEYS = [("k600", "xvit_k600", "paper"), ("epic100", "vivit_models", "released")]
+
+
+@pytest.mark.parametrize("key", [pytest.param(KEYS[0], marks=pytest.mark.slow), KEYS[1]])
 def test_the_page_has_what_print_config_prints(key):
     assert list(untrue(SHOWN, key)) == []
 

@@ -97,6 +97,7 @@ def import_and_call(checkpoint, folder):
     print(len(names), "modules")
 
 
+@pytest.mark.slow
 def test_imports_and_calls_change_nothing(checkpoint, root):
     code = "from tests.test_surroundings import *; import_and_call(Path(sys.argv[1]), Path(sys.argv[2]))"
     done = subprocess.run([sys.executable, "-c", code, checkpoint, root], capture_output=True, text=True)

@@ -27,4 +27,4 @@ def test_gradients_of_tokens_and_of_every_parameter(name):
     def call(tokens, *values):
         return functional_call(layer, dict(zip(names, values, strict=True)), (tokens, grid))
 
-    assert torch.autograd.gradcheck(call, (x, *parameters))
+    assert torch.autograd.gradcheck(call, (x, *parameters), fast_mode=True)  # of a random direction

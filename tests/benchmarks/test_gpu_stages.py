@@ -54,6 +54,7 @@ def test_rows_of_tables_are_kept_without_weights_and_brought_to_a_new_machine(tm
     assert "--config experiments/scale/gpu.yaml --seeds 0" in calls.read_text()
 
 
+@pytest.mark.slow
 def test_a_stage_is_told_the_commit_whatever_git_says(tmp_path):
     stub = tmp_path / "python"
     stub.write_text(f"""#!/bin/bash

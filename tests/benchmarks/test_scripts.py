@@ -35,6 +35,7 @@ def measured(monkeypatch, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_models_and_their_peers_take_turns(measured, capsys):
     pytest.importorskip("transformers", reason="transformers is not installed, so there are no peers")
     flags = [*SMALL, "--frames", "2", "--repeats", "2", "--models", "spatial-only,X-ViT,T+S,ViViT-1,ViViT-4,MViT-v2-S"]
@@ -65,6 +66,7 @@ def test_what_fails_is_said_and_the_others_go_on(measured, monkeypatch):
     assert ours["train_seconds"] > 0 and "train_ratio" not in ours
 
 
+@pytest.mark.slow
 def test_long_clips(measured):
     rows = measured("long", *SMALL, "--frames", "8,2", "--repeats", "1")["rows"]
     lengths = [f"{row['name']} of {row['image_size']} px" for row in rows]
@@ -79,6 +81,7 @@ def test_exponents_of_powers_of_the_frames():
     assert exponents(rows) == {"m": pytest.approx({"forward_seconds": 2, "train_seconds": 1})}
 
 
+@pytest.mark.slow
 def test_mixing_beside_spatial_attention(measured):
     rows = measured("mixing", "--device", "cpu", "--side", "1", "--repeats", "1", "--dtype", "bf16")["rows"]
     assert [row["name"] for row in rows] == ["space", "window 1", "window 2", "causal"]
@@ -92,6 +95,7 @@ def videos(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_step_is_timed_by_part_for_each_form_of_muon(measured, table, tmp_path):
     path, rewrite = table
     data = f"data.root: {tmp_path}, data.pairs: [4, 1, 1], data.batch_size: 4, data.num_workers: 0"
@@ -106,6 +110,7 @@ def test_a_step_is_timed_by_part_for_each_form_of_muon(measured, table, tmp_path
         assert row["whole_ms"] >= row["forward_backward_ms"]
 
 
+@pytest.mark.slow
 def test_reverses_cancel_the_gradient_of_a_row_that_is_blind_to_order(measured, table, tmp_path):
     """Measure a mean over frames without positions in time, which starts with directions nearly equally likely."""
     path, rewrite = table
@@ -188,6 +193,7 @@ def test_floors_depend_on_the_order_of_frames(measured, tmp_path):
     assert (found["in order"], found["reversed"]) == ([100.0] * 3, [0.0] * 3)
 
 
+@pytest.mark.slow
 def test_leakage_tries_one_frame_and_the_sizes_of_every_skill(measured, monkeypatch):
     monkeypatch.setattr("benchmarks.leakage.PAIRS", (8, 1, 8))
     found = measured("leakage", "--scales", "embedded")["accuracy"]["embedded"]

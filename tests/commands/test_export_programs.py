@@ -69,6 +69,7 @@ def test_weights_and_settings_are_those_of_the_checkpoint(checkpoint, tmp_path, 
         lit_video.load(folder)
 
 
+@pytest.mark.slow
 def test_a_program_of_pytorch_computes_the_same_without_this_package(checkpoint, tmp_path, capsys):
     folder, clip, expected = exported("pt2", checkpoint, tmp_path, capsys)
     torch.save(clip, tmp_path / "clip.pt")

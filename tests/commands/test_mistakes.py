@@ -222,7 +222,8 @@ def test_a_row_that_runs_elsewhere_is_left_alone(table, tiny, tmp_path, capsys):
     assert not (run_dir / "run.json").exists()
 
 
-@pytest.mark.parametrize("own_processes", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("own_processes", [False, True])
 def test_a_row_that_cannot_run_is_reported_and_the_others_go_on(own_processes, table, tiny, tmp_path, capsys, request):
     if not own_processes:
         request.getfixturevalue("rows_in_this_process")

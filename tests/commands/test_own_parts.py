@@ -58,6 +58,7 @@ def test_python_takes_the_class(files, monkeypatch):
     assert names["model"].hparams["readout"] == "my_readout.Largest"
 
 
+@pytest.mark.slow
 def test_a_run_with_all_of_them_is_another_run_once_their_code_changes(words, files, tmp_path, capsys):
     """Train with every point, read the record, resume with changed code, and test without and with the files."""
     monitor = "--trainer.callbacks+=ModelCheckpoint"

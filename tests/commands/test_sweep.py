@@ -97,7 +97,7 @@ def words_of_task(script, task):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def test_runs_in_slurm_s_queue_are_not_submitted_again(submitted, capsys):
+def test_runs_in_slurm_s_queue_are_not_submitted_again_and_none_if_slurm_does_not_answer(submitted, slurm, capsys):
     _, args = submitted
     assert sweep(*args) == 0
     said = capsys.readouterr().out
@@ -105,9 +105,6 @@ def test_runs_in_slurm_s_queue_are_not_submitted_again(submitted, capsys):
     assert sweep(*args, "--status") == 0
     assert "3 queued" in capsys.readouterr().out
 
-
-def test_nothing_is_submitted_if_slurm_does_not_answer(submitted, slurm, capsys):
-    _, args = submitted
     (slurm / "bin/squeue").write_text("#!/bin/sh\necho slurm is down >&2\nexit 1\n")
     (slurm / "options").unlink()
     for flags in ([], ["--status"]):
@@ -127,7 +124,7 @@ def test_a_dry_run_starts_nothing(launcher, shown, two_tables, tiny, slurm, caps
     assert not runs.exists() and not (slurm / "options").exists()
 
 
-def test_rows_run_here_and_what_has_no_result_is_a_failure(two_tables, tiny, tmp_path, capsys, monkeypatch):
+def test_rows_run_here_and_what_has_no_result_is_a_failure(table, tiny, tmp_path, capsys, monkeypatch):
     runs = tmp_path / "runs"
 
     def launch(command, environment, log):
@@ -136,14 +133,14 @@ def test_rows_run_here_and_what_has_no_result_is_a_failure(two_tables, tiny, tmp
         return subprocess.Popen(["sh", "-c", f"exit {status}"])
 
     monkeypatch.setattr(queue, "launch", launch)
-    args = [*two_tables, "--runs", runs, "--trainer.logger=false", *tiny]
+    args = [table[0], "--runs", runs, "--trainer.logger=false", *tiny, "--trainer.max_epochs=1"]
     assert sweep(*args, "--row=first") == 0
-    assert "2 runs: 2 done" in capsys.readouterr().out
+    assert "1 runs: 1 done" in capsys.readouterr().out
     assert sweep(*args) == 1
     printed = capsys.readouterr()
-    assert "2 of 4 runs are finished, skipped" in printed.out
-    assert "other second seed 0: FAILED: exit status 1" in printed.out
-    assert "2 runs have no result" in printed.err
+    assert "1 of 2 runs are finished, skipped" in printed.out
+    assert "two second seed 0: FAILED: exit status 1" in printed.out
+    assert "1 runs have no result" in printed.err
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule
 from lit_video.network.vit import ViTSize
 from tests.checkpoints import QUIET
+from tests.conftest import quick_or_slow
 from tests.embedded import four_skills
 
 CLIPS = dict(num_frames=4, image_size=16, batch_size=4)
@@ -57,7 +58,7 @@ def trained(data, tmp_path, optimization=None):
     return trainer
 
 
-@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("name", quick_or_slow(DATA, {"skills", "features"}))
 def test_everything_of_a_finished_training_can_be_copied(name, videos, tmp_path):
     data = DATA[name](videos)
     trainer = trained(data, tmp_path)

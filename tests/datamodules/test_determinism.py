@@ -79,7 +79,7 @@ def folder_of_shapes(root, name, **changes):
     return VideoFolder(root=str(shapes(root).root), **(settings | changes))
 
 
-@pytest.mark.parametrize("name", quick_or_slow(OTHERS, {"rand", "released", "everything"}))
+@pytest.mark.parametrize("name", quick_or_slow(OTHERS, {"everything"}))
 def test_no_recipe_and_no_sampling_depends_on_workers_or_restarts(root, name):
     expected = epochs(folder_of_shapes(root, name))
     assert not same(expected[0], expected[1])

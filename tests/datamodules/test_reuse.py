@@ -12,6 +12,7 @@ from lit_video.engine.resumption import ExactResumption
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
 from tests.checkpoints import QUIET
+from tests.conftest import quick_or_slow
 from tests.embedded import four_skills
 
 
@@ -71,7 +72,8 @@ BETWEEN = {
 }
 
 
-@pytest.mark.parametrize("data", [0, pytest.param(2, marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("data", [0, 2], indirect=True)
 def test_a_second_training_sees_the_clips_of_the_first(data, tmp_path):
     expected, clips, trainer, checkpoint = trained(data, tmp_path / "first")
     assert len(clips) == 2 * 16 // 4
@@ -234,7 +236,7 @@ SAMPLERS = {
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", quick_or_slow([0, 1], {0}))
 def test_a_sampler_of_others_has_other_clips_in_each_epoch_and_again_by_its_seed(name, workers, data):
     dataset = data.train_dataloader().dataset
 

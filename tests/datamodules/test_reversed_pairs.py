@@ -19,7 +19,7 @@ from lit_video.video.seeding import seeded
 from tests.datamodules.conftest import whole
 
 SECOND = Dense(seconds=1.0)
-SETTINGS = dict(pairs=(4, 2, 2), num_frames=8, image_size=16, batch_size=4, num_workers=0)
+SETTINGS = dict(pairs=(2, 1, 1), num_frames=8, image_size=16, batch_size=4, num_workers=0)
 
 
 def skills(root, **changes):
@@ -200,7 +200,7 @@ def test_with_pairing_a_film_stands_beside_its_reverse_with_the_same_crop_box_an
     made = data_sets[name]
     erased = Augmentation(crop="most", random_erasing=0.5, mixup=0.4, label_smoothing=0.1)
     settings = dict(length=made.length, skills=tuple(made.skills), sampling=sampling, augmentation=erased)
-    data = skills(str(made.root.parent), pairing="reverse", batch_size=8, num_workers=workers, **settings)
+    data = skills(str(made.root.parent), pairing="reverse", batch_size=4, num_workers=workers, **settings)
     assert data.root == made.root
     shown = []
     for batch in data.train_dataloader():

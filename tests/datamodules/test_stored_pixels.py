@@ -12,6 +12,7 @@ from lit_video.datamodules import Augmentation, stored_pixels, temporal_skills
 from lit_video.datamodules.temporal_skills import DIGESTS
 from lit_video.errors import UserError
 from lit_video.video.decoding import FrameTable, decode, forget_tables, frame_table
+from tests.conftest import quick_or_slow
 from tests.embedded import four_skills
 
 SPLITS = ("train", "val", "test")
@@ -26,6 +27,25 @@ def root(made_once, tmp_path):
     """Folder of drawn videos, which tests may change."""
     shutil.copytree(made_once("drawn", draw), tmp_path, dirs_exist_ok=True)
     return four_skills(tmp_path, pairs=(1, 1, 1)).root
+
+
+def draw_and_store(folder):
+    data = four_skills(folder, pairs=(1, 1, 1), keep_gb=0.1)
+    data.prepare_data()
+    clips(data)
+
+
+@pytest.fixture
+def stored(made_once, tmp_path):
+    """Folder of drawn videos beside their stored pixels, which tests may change."""
+    shutil.copytree(made_once("drawn and stored", draw_and_store), tmp_path, dirs_exist_ok=True)
+    return four_skills(tmp_path, pairs=(1, 1, 1)).root
+
+
+@pytest.fixture(scope="module")
+def decoded(made_once):
+    """All clips of the drawn videos."""
+    return clips(four_skills(made_once("drawn", draw), pairs=(1, 1, 1)))
 
 
 def kept(root, **settings):
@@ -62,7 +82,12 @@ AUGMENTED = Augmentation(crop="most", flip=0.0, random_erasing=0.5)
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"augmentation": AUGMENTED}, {"order": "shuffled", "test_clips": 2}, {"order": "static"}, {"num_workers": 1}],
+    [
+        {},
+        {"augmentation": AUGMENTED, "order": "shuffled", "test_clips": 2},
+        pytest.param({"order": "static"}, marks=pytest.mark.slow),
+        pytest.param({"num_workers": 1}, marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_clips_from_the_file_are_those_of_decoding(root, settings, monkeypatch):
@@ -76,17 +101,15 @@ def test_clips_from_the_file_are_those_of_decoding(root, settings, monkeypatch):
     assert equal(clips(reader), expected)
 
 
-def test_the_file_holds_each_video_as_it_is_decoded(root):
-    clips(kept(root))
-    for split, (file,) in files(root).items():
-        paths = [record.path for record in kept(root).records(split)]
+def test_the_file_holds_each_video_as_it_is_decoded(stored):
+    for split, (file,) in files(stored).items():
+        paths = [record.path for record in kept(stored).records(split)]
         for path, pixels in zip(paths, np.load(file), strict=True):
             assert np.array_equal(pixels, decode(path, range(16)))
 
 
-def test_sha256sum_checks_videos_and_pixels(root):
-    clips(kept(root))
-    assert run(["sha256sum", "--check", "--quiet", DIGESTS], cwd=root, check=False).returncode == 0
+def test_sha256sum_checks_videos_and_pixels(stored):
+    assert run(["sha256sum", "--check", "--quiet", DIGESTS], cwd=stored, check=False).returncode == 0
 
 
 def removed(file):
@@ -132,57 +155,54 @@ def made_a_folder(file):
 HARMS = [removed, cut, emptied, replaced, flipped, of_another_split, unlisted]
 
 
-@pytest.mark.parametrize("harm", HARMS)
-def test_a_damaged_file_is_not_used_and_written_again(root, harm, capsys):
-    expected = clips(kept(root))
-    contents = {file: file.read_bytes() for (file,) in files(root).values()}
+# a file of other content differs from its digest, whatever the content
+@pytest.mark.parametrize("harm", quick_or_slow(HARMS, {removed, cut, flipped, unlisted}))
+def test_a_damaged_file_is_not_used_and_written_again(stored, decoded, harm, capsys):
+    contents = {file: file.read_bytes() for (file,) in files(stored).values()}
     capsys.readouterr()
-    harm(files(root)["train"][0])
-    assert equal(clips(kept(root)), expected)
-    assert {file: file.read_bytes() for (file,) in files(root).values()} == contents
+    harm(files(stored)["train"][0])
+    assert equal(clips(kept(stored)), decoded)
+    assert {file: file.read_bytes() for (file,) in files(stored).values()} == contents
     assert "decoded again" in capsys.readouterr().out or harm is removed
 
 
-def test_what_cannot_be_written_is_decoded(root):
-    expected = clips(kept(root))
-    made_a_folder(files(root)["train"][0])
-    assert equal(clips(kept(root)), expected)
-    assert not [*root.glob("*.part")]
+def test_what_cannot_be_written_is_decoded(stored, decoded):
+    made_a_folder(files(stored)["train"][0])
+    assert equal(clips(kept(stored)), decoded)
+    assert not [*stored.glob("*.part")]
 
 
-def test_a_full_disk_is_no_failure(root, monkeypatch):
+def test_a_full_disk_is_no_failure(root, decoded, monkeypatch):
     def full(file, pixels):
         file.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(temporal_skills, "write_pixels", full)
-    assert equal(clips(kept(root)), clips(kept(root, keep_gb=0)))
+    assert equal(clips(kept(root)), decoded)
     assert not [*root.glob("pixels-*")]
 
 
-def test_videos_drawn_anew_by_another_encoder_have_a_file_of_their_own(root, monkeypatch):
+def test_videos_drawn_anew_by_another_encoder_have_a_file_of_their_own(stored, decoded, monkeypatch):
     """Videos of other contents are never served from the file of the former ones."""
-    before = clips(kept(root))
     encode = temporal_skills.encode
     monkeypatch.setattr(
         temporal_skills, "encode", lambda path, frames, *rest, **keywords: encode(path, 255 - frames, *rest, **keywords)
     )
-    (root / DIGESTS).write_text("")
-    kept(root).prepare_data()
-    after = clips(kept(root))
-    assert not equal(after, before)
+    (stored / DIGESTS).write_text("")
+    kept(stored).prepare_data()
+    after = clips(kept(stored))
+    assert not equal(after, decoded)
     forget_tables()
-    assert equal(after, clips(kept(root, keep_gb=0)))
+    assert equal(after, clips(kept(stored, keep_gb=0)))
 
 
-def test_another_decoder_has_a_file_of_its_own(root, monkeypatch):
-    clips(kept(root))
+def test_another_decoder_has_a_file_of_its_own(stored, monkeypatch):
     monkeypatch.setattr(stored_pixels.av, "__version__", "0.1")
-    clips(kept(root))
-    assert [len(found) for found in files(root).values()] == [2, 2, 2]
+    clips(kept(stored))
+    assert [len(found) for found in files(stored).values()] == [2, 2, 2]
 
 
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("split", quick_or_slow(SPLITS, {"train"}))
 def test_a_video_replaced_before_the_file_is_written_leaves_no_file(root, split):
     """Pixels of a video that is not the drawn one must not outlive it under the drawn one's digest."""
     records = kept(root).records(split)
@@ -251,11 +271,10 @@ def test_processes_that_start_together_write_one_file(root):
     assert len(lines) == len(set(lines)) == 24 + 3
 
 
-def test_lost_videos_are_said_beside_stored_pixels(root, capsys):
-    clips(kept(root))
-    kept(root).records("val")[0].path.unlink()
+def test_lost_videos_are_said_beside_stored_pixels(stored, capsys):
+    kept(stored).records("val")[0].path.unlink()
     capsys.readouterr()
-    kept(root).prepare_data()
+    kept(stored).prepare_data()
     assert "drawn again" in capsys.readouterr().out
 
 

@@ -57,12 +57,16 @@ MODEL = "XViT(4, **small)"
 CAUSAL = "XViT(4, causal=True, positions='space', ta_layers=0, **small)"
 # a line; the advice; the line after it
 TOLD = [
-    ("XViT(4, embed_dim=16, depth=1, num_heads=2)", "give size=ViTSize(embed_dim, depth, num_heads)", MODEL),
-    ("XViT(4, pretrained=True)", "lit_video.from_pretrained(NAME)", "lit_video.from_pretrained('drawn')"),
-    ("XViT(4, pretrained=True)", "lit_video.list_models()", "lit_video.list_models('timesformer-*')[0]"),
-    ("XViT(4, in_chans=1)", "clip.expand(-1, 3, -1, -1, -1)", f"{MODEL}(grey.expand(-1, 3, -1, -1, -1))"),
-    ("XViT(4, lr=0.1)", "give optimization=Optimization(lr=", "XViT(4, optimization=Optimization(lr=0.1), **small)"),
-    ("XViT(4, windw=1)", "did you mean window?", "XViT(4, window=1, **small)"),
+    ("XViT(4, embed_dim=16, depth=1, num_heads=2, **small)", "give size=ViTSize(embed_dim, depth, num_heads)", MODEL),
+    ("XViT(4, pretrained=True, **small)", "lit_video.from_pretrained(NAME)", "lit_video.from_pretrained('drawn')"),
+    ("XViT(4, pretrained=True, **small)", "lit_video.list_models()", "lit_video.list_models('timesformer-*')[0]"),
+    ("XViT(4, in_chans=1, **small)", "clip.expand(-1, 3, -1, -1, -1)", f"{MODEL}(grey.expand(-1, 3, -1, -1, -1))"),
+    (
+        "XViT(4, lr=0.1, **small)",
+        "give optimization=Optimization(lr=",
+        "XViT(4, optimization=Optimization(lr=0.1), **small)",
+    ),
+    ("XViT(4, windw=1, **small)", "did you mean window?", "XViT(4, window=1, **small)"),
     ("XViT(1, **small)", "give at least two,", "XViT(2, **small)"),
     ("XViT(1, **small)", "or several_labels", "XViT(1, several_labels=True, **small)"),
     ("XViT(4, causal=True, positions='space-time', **small)", "give space or none", CAUSAL),

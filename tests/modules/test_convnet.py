@@ -52,7 +52,8 @@ def test_strides_are_numbers_that_a_compiler_knows(architecture):
     assert {type(step) for module in convolutions for step in module.stride} == {int}
 
 
-@pytest.mark.parametrize("architecture", ["slowfast", "x3d"])  # all others are plain convolutions
+# all others are plain convolutions
+@pytest.mark.parametrize("architecture", quick_or_slow(["slowfast", "x3d"], {"x3d"}))
 def test_compiles_without_graph_breaks_and_exports(architecture):
     blocks, clip = small(architecture).eval().blocks, torch.randn(1, 3, 8, 32, 32)
     # SlowFast: stem and pool with the pathways; X3D: stem and first stage; the other stages only repeat, and take long
@@ -115,8 +116,11 @@ def outputs(model, theirs, ours, clip):
     return logits.softmax(1) if model.startswith(SOFTMAX) else logits, expected
 
 
-# SlowFast R101 has more of the blocks of SlowFast R50
-@pytest.mark.parametrize("model", quick_or_slow(HUB, HUB.keys() - {"SlowFast R101"}))
+# the others have more of the blocks of these, or larger clips
+LARGE = {"I3D R50", "Slow R50", "SlowFast R101", "SlowFast 16x8 R101", "X3D-M", "X3D-L"}
+
+
+@pytest.mark.parametrize("model", quick_or_slow(HUB, HUB.keys() - LARGE))
 def test_logits_are_those_of_pytorchvideos_own(model):
     """Compare on a model's own clip, and in float64 on small pictures, to which their fixed pooling is set."""
     theirs, ours = pair(model)
@@ -130,7 +134,7 @@ def test_logits_are_those_of_pytorchvideos_own(model):
     torch.testing.assert_close(logits, expected, atol=1e-12, rtol=1e-12)
 
 
-@pytest.mark.parametrize("architecture", SMALL)
+@pytest.mark.parametrize("architecture", quick_or_slow(SMALL, {"c2d", "slowfast", "x3d"}))
 def test_a_released_file_loads_and_only_its_classifier_may_start_from_scratch(architecture, tmp_path):
     source, options = small(architecture), {"width": SMALL[architecture], "x3d_depth": SHALLOW}
     path = tmp_path / "released.pyth"

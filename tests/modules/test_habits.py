@@ -156,13 +156,13 @@ def test_a_trainer_of_the_other_package_is_named(monkeypatch):
 
 def test_what_is_said_on_arguments_of_other_libraries_works_as_it_says():
     with pytest.raises(TypeError, match=r"no argument embed_dim; give size=ViTSize\(embed_dim, depth, num_heads\)"):
-        XViT(4, embed_dim=64)
+        XViT(4, embed_dim=64, **CLIP)
     model = XViT(4, 4, 32, size=ViTSize(64, 2, 2))
     with pytest.raises(TypeError, match=r"no argument pretrained; .*lit_video\.list_models\(\)"):
-        XViT(4, pretrained=True)
+        XViT(4, pretrained=True, **CLIP)
     assert "timesformer-k400" in lit_video.list_models("timesformer-*")
     with pytest.raises(TypeError, match=r"no argument in_chans; .* clip\.expand\(-1, 3, -1, -1, -1\)"):
-        XViT(4, in_chans=1)
+        XViT(4, in_chans=1, **CLIP)
     assert model(torch.zeros(2, 1, 4, 32, 32).expand(-1, 3, -1, -1, -1)).shape == (2, 4)
 
 

@@ -3,7 +3,7 @@
 import ast
 import copy
 import inspect
-from itertools import chain
+from itertools import chain, product
 from textwrap import dedent
 
 import pytest
@@ -20,6 +20,7 @@ from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from tests.checkpoints import QUIET
+from tests.conftest import quick_or_slow
 
 SIZE = ViTSize(16, 2, 2)
 BASE = dict(num_classes=4, num_frames=4, image_size=16, optimization=Optimization("adamw", lr=0.01))
@@ -74,7 +75,8 @@ def outcome(kind, settings, path):
     return {key: float(value) for key, value in metrics.items()}, stored.get("lit_video_model"), len(model._batches)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+# hooks are those of the class that all families share
+@pytest.mark.parametrize("family", quick_or_slow(FAMILIES, {XViT}))
 def test_every_hook_may_be_overridden_with_pass(family, tmp_path):
     settings = FAMILIES[family]
     expected = outcome(family, settings, tmp_path / "plain.ckpt")
@@ -96,7 +98,7 @@ def test_a_hook_overridden_with_pass_keeps_the_start_and_the_metrics(hook, tmp_p
     own = type("OwnXViT", (XViT,), {hook: nothing})
     still = TOKENS | dict(optimization=Optimization(lr=1e-12), weights=str(tmp_path / "start.pth"))
     model, run = own(**still), trainer(max_epochs=1)
-    run.fit(model, loader(), loader())
+    run.fit(model, loader(4), loader(4))
     found, expected = model.network.embed.patches.proj.weight, start.network.embed.patches.proj.weight
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
     assert {"train/loss", "val/loss", "val/clip_top1"} <= run.callback_metrics.keys()
@@ -179,8 +181,12 @@ def part_of_the_weights(model, tmp_path):
     model.load_state_dict(head, strict=False)
 
 
-@pytest.mark.parametrize("before", [None, lr_find, restored, restored_from_a_file, part_of_the_weights])
-@pytest.mark.parametrize("kind", [XViT, OwnStep, OwnOptimizer])
+BEFORE = [None, lr_find, restored, restored_from_a_file, part_of_the_weights]
+STARTED = [*product([XViT, OwnStep, OwnOptimizer], BEFORE)]
+QUICK = {*product([XViT], BEFORE), (OwnStep, None), (OwnOptimizer, None)}
+
+
+@pytest.mark.parametrize(("kind", "before"), quick_or_slow(STARTED, QUICK))
 def test_every_callback_sees_the_starting_weights(kind, before, start, tmp_path):
     given, expected = start
     model, first = kind(**TOKENS, **given), First()

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -55,9 +56,11 @@ def test_without_classes_a_model_gives_its_features_and_takes_a_classifier_again
         assert bare(clip).shape == (2, width)
 
 
-@pytest.mark.parametrize("compiled", ["network", "in place", "model"])
-# TimeSformer's network is of X-ViT's class, and to trace it takes seconds
-@pytest.mark.parametrize("name", quick_or_slow(["xvit", "timesformer", "convnet"], {"xvit", "convnet"}))
+# a network is traced for seconds; tests/network/test_networks_run.py compiles a transformer
+COMPILED = [*product(["xvit", "timesformer", "convnet"], ["network", "in place", "model"])]
+
+
+@pytest.mark.parametrize(("name", "compiled"), quick_or_slow(COMPILED, {("convnet", "network")}))
 def test_features_are_the_same_after_a_compiled_call(name, compiled):
     model = FAMILIES[name](5).eval()
     clip = clip_for(model)
@@ -116,27 +119,36 @@ def test_lightning_exports_a_model_with_and_without_a_trainer(loaded, tmp_path):
     np.testing.assert_allclose(traced(clip).detach().numpy(), expected, atol=1e-5)
 
 
-def test_an_example_passes_a_data_module_s_hooks_unchanged(tmp_path):
-    data = four_skills(tmp_path)
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A model of the skills that was trained, and the folder of its videos and its checkpoint; tests change neither."""
+    root = tmp_path_factory.mktemp("doors")
     model, run = TimeSformer(8, **TOKENS), trainer()
-    run.fit(model, data)
+    run.fit(model, four_skills(root))
+    run.save_checkpoint(root / "a.ckpt")
+    return model, root
+
+
+def test_an_example_passes_a_data_module_s_hooks_unchanged(learned):
+    model, _ = learned
     clip = torch.randn(2, 3, 4, 16, 16)
     assert torch.equal(model._apply_batch_transfer_handler(model._on_before_batch_transfer(clip)), clip)
     traced = model.eval().to_torchscript(method="trace", example_inputs=clip)
     torch.testing.assert_close(traced(clip), model(clip), atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("change", [dict(mean=0.4), dict(std=0.3), dict(channels="bgr"), "classes"])
-@pytest.mark.parametrize("door", ["load_from_checkpoint", "ckpt_path", "weights", "after fit"])
-def test_a_model_knows_its_classes_and_pixels_however_it_was_loaded(door, change, tmp_path_factory):
-    root = tmp_path_factory.getbasetemp() / "doors"
-    data, path = four_skills(root), tmp_path_factory.mktemp("run") / "a.ckpt"
-    model, run = TimeSformer(8, **TOKENS), trainer()
-    run.fit(model, data)
-    run.save_checkpoint(path)
+# every door with another mean and with other classes; pixels are compared as a whole
+DOORS = ("load_from_checkpoint", "ckpt_path", "weights", "after fit")
+OPENED = [*product(DOORS, [dict(mean=0.4), "classes"]), ("ckpt_path", dict(std=0.3)), ("weights", dict(channels="bgr"))]
+
+
+@pytest.mark.parametrize(("door", "change"), OPENED)
+def test_a_model_knows_its_classes_and_pixels_however_it_was_loaded(door, change, learned):
+    model, root = learned
+    path = root / "a.ckpt"
     other = four_skills(root) if change == "classes" else four_skills(root, **change)
     if change == "classes":
-        names = list(data.class_names)
+        names = list(other.class_names)
         kind = type("OtherSkills", (type(other),), {"class_names": property(lambda self: names[::-1])})
         other.__class__ = kind
     given = {}
@@ -153,24 +165,19 @@ def test_a_model_knows_its_classes_and_pixels_however_it_was_loaded(door, change
         getattr(trainer(), command)(copy.deepcopy(model), datamodule=four_skills(root), **given, **quiet)
 
 
-def test_new_classes_are_trained_after_a_new_classifier(tmp_path):
-    data, path = four_skills(tmp_path), tmp_path / "a.ckpt"
-    model, run = TimeSformer(8, **TOKENS), trainer()
-    run.fit(model, data)
-    run.save_checkpoint(path)
+def test_new_classes_are_trained_after_a_new_classifier(learned, tmp_path):
+    _, root = learned
     other = four_skills(tmp_path, skills=("zoom", "drift"))
-    again = TimeSformer.load_from_checkpoint(path)
+    again = TimeSformer.load_from_checkpoint(root / "a.ckpt")
     again.reset_classifier(4)
     run = trainer()
     run.fit(again, other)
     run.test(again, other, verbose=False)
 
 
-def test_float_frames_are_refused_by_the_transform_of_a_loaded_model(tmp_path):
-    model, run = TimeSformer(8, **TOKENS), trainer()
-    run.fit(model, four_skills(tmp_path))
-    run.save_checkpoint(tmp_path / "a.ckpt")
-    loaded = lit_video.load(tmp_path / "a.ckpt")
+def test_float_frames_are_refused_by_the_transform_of_a_loaded_model(learned):
+    _, root = learned
+    loaded = lit_video.load(root / "a.ckpt")
     frames = np.full((4, 32, 32, 3), 255, np.uint8)
     assert loaded.transform(frames).max() == 1
     for wrong in (frames / 255.0, frames.astype(np.float32), frames.astype(np.int64), frames[0], frames.tolist()):

@@ -12,6 +12,7 @@ from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from tests.checkpoints import QUIET
+from tests.conftest import quick_or_slow
 
 HOW = dict(num_classes=3, num_frames=2, image_size=32, size="Ti", window=0)
 
@@ -78,7 +79,7 @@ def start(request, tmp_path):
     return {request.param: str(path)}, path, patches.weight
 
 
-@pytest.mark.parametrize("kind", [XViT, OwnOptimizer])
+@pytest.mark.parametrize("kind", quick_or_slow([XViT, OwnOptimizer], {XViT}))
 def test_a_checkpoint_needs_the_file_of_its_start_no_more(kind, start, tmp_path):
     given, path, patches = start
     model, run = kind(**SMALL, **given, optimization=STILL), trainer()

@@ -174,6 +174,7 @@ class TwoLabels(VideoDataModule):
         return [VideoRecord(r.path, divmod(r.label, 2)[::-1]) for r in self.skills.records(split)]
 
 
+@pytest.mark.slow
 def test_a_row_trains_and_tests_two_heads_from_the_command_line(table, tiny, tmp_path, capsys):
     flags = [f"--data={__name__}.TwoLabels", *tiny, "--data.augmentation.mixup=0.4", "--row=second"]
     assert main(["fit", "--config", str(table[0]), "--runs", str(tmp_path / "runs"), *flags]) == 0

@@ -16,7 +16,7 @@ from lit_video.modules import ConvNet
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.video.augmentation import RECIPES
 from tests.conftest import quick_or_slow
-from tests.network.test_networks_run import CLASSES, NETWORKS, build
+from tests.network.test_networks_run import ALL, CLASSES, NETWORKS, build
 from tests.video.test_batch import raw_batch
 
 TASKS = {"verb": 2, "noun": 3}
@@ -58,16 +58,13 @@ def on_a_gpu(network, dtype, *sizes):
         return network(clip), fake
 
 
-# each mode and each type once; what training draws could have another type, so it is of the type that is no default
-QUICK = [pytest.param(True, torch.bfloat16, id="train-bfloat16"), pytest.param(False, torch.float32, id="eval-float32")]
-OTHERS = [
-    pytest.param(True, torch.float32, id="train-float32", marks=pytest.mark.slow),
-    pytest.param(False, torch.bfloat16, id="eval-bfloat16", marks=pytest.mark.slow),
-]
+# what training draws could have another type, so it is of the type that is no default; evaluation does less
+MODES = [(True, torch.bfloat16), (False, torch.float32), (True, torch.float32), (False, torch.bfloat16)]
+RUNS = [(name, *mode) for name in NETWORKS for mode in MODES]
+QUICK = {(name, *MODES[0]) for name in ALL} | {(name, *MODES[1]) for name in ("xvit", "perceiver")}
 
 
-@pytest.mark.parametrize(("training", "dtype"), QUICK + OTHERS)
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(("name", "training", "dtype"), quick_or_slow(RUNS, QUICK))
 def test_networks_run_on_their_device(name, training, dtype):
     logits, _ = on_a_gpu(build(name, drop_path_rate=0.4).train(training), dtype, 2, 3, 4, 8, 8)
     assert (logits.device.type, logits.dtype, logits.shape) == ("cuda", dtype, (2, CLASSES))
@@ -75,7 +72,7 @@ def test_networks_run_on_their_device(name, training, dtype):
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    quick_or_slow(product(CONVNETS, DTYPES), {("i3d", torch.float32), ("x3d", torch.bfloat16)}),
+    quick_or_slow(product(CONVNETS, DTYPES), {("x3d", torch.bfloat16)}),
 )
 def test_convolutional_networks_run_on_their_device(name, dtype):
     depth = 101 if name == "slowfast_50_50" else 50

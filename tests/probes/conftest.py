@@ -16,6 +16,14 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def quick_probe(monkeypatch):
+    """Probes of one penalty, without a picture: to choose among penalties and to draw takes most of a small probe."""
+    monkeypatch.setattr("lit_video.utils.logistic.STRENGTHS", (1e-2,))
+    monkeypatch.setattr("lit_video.api.probe.Probed.figure", None)
+    monkeypatch.setattr("lit_video.utils.figures.content_of", lambda *_: b"")
+
+
 def mean_colours(clips):
     """Return the mean over frames and pixels: blind to order."""
     return clips.mean((2, 3, 4))

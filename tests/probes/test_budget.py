@@ -29,6 +29,7 @@ def test_the_resolution_is_half_of_the_interval_around_half():
     assert "minute" in resolved(8, 30.0) and "minute" not in resolved(128, 30.0)
 
 
+@pytest.mark.usefixtures("quick_probe")
 def test_the_same_minutes_are_the_same_videos_at_every_call(monkeypatch):
     monkeypatch.setattr("lit_video.probes.measure.MOST_ROUNDS", 6)
     first = probed(mean_colours, pairs=None, minutes=5)

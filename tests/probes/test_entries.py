@@ -19,6 +19,7 @@ from lit_video.weights.hub import DRAWN_FILE
 from lit_video.weights.integrity import EXPORTED
 from tests.probes.conftest import CLIP, probed
 
+pytestmark = pytest.mark.usefixtures("quick_probe")
 CLIPS = torch.randint(0, 256, (2, 8, 3, 32, 32), dtype=torch.uint8)
 PIXELS = {"image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.25, 0.3], "do_normalize": True}
 

@@ -26,6 +26,7 @@ def test_a_feature_of_motion_has_all_directions_of_drift():
     assert still_shape.low <= 50 <= still_shape.high
 
 
+@pytest.mark.usefixtures("quick_probe")
 @pytest.mark.parametrize("function", [mean_colours, still(tokens=False)])
 def test_features_without_time_have_exactly_half_of_the_directions(function):
     seen = probed(function, pairs=12)
@@ -76,6 +77,7 @@ def test_an_attentive_probe_reads_a_token_among_others():
     assert (attentive_hits(tokens).direction == hits.direction).all()
 
 
+@pytest.mark.usefixtures("quick_probe")
 def test_an_attentive_probe_of_tokens_without_time_has_half_of_the_directions(monkeypatch):
     monkeypatch.setattr("lit_video.probes.attentive.MOST_TRAINING_STEPS", 2)
     seen = probed(still(tokens=True), pairs=4)
@@ -85,6 +87,7 @@ def test_an_attentive_probe_of_tokens_without_time_has_half_of_the_directions(mo
     assert seen.measured.mean_token.direction.value == 50
 
 
+@pytest.mark.usefixtures("quick_probe")
 def test_beside_an_attentive_probe_stands_a_linear_probe_of_the_mean_token(monkeypatch):
     """Plant motion into one of three tokens: the mean token shows it, and an untrained attentive probe does not."""
     monkeypatch.setattr("lit_video.probes.attentive.MOST_TRAINING_STEPS", 1)
@@ -106,6 +109,7 @@ def test_beside_an_attentive_probe_stands_a_linear_probe_of_the_mean_token(monke
     assert of_features.measured.mean_token is None and "mean_token_direction" not in of_features.data[0]
 
 
+@pytest.mark.usefixtures("quick_probe")
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_other_videos():
     first = ProbeVideos(8, (32, 32), 0).round(3)
     assert first.equal(ProbeVideos(8, (32, 32), 0).round(3))
@@ -183,6 +187,7 @@ def test_intervals_of_shares_hold_their_level():
     assert everything.value == everything.high == 100 and 80 < everything.low < 90
 
 
+@pytest.mark.usefixtures("quick_probe")
 @pytest.mark.parametrize(("pairs", "is_told"), [(4, False), (6, True)])
 def test_too_few_pairs_for_an_interval_show_none(pairs, is_told, here):
     seen = probed(motion, pairs=pairs)

@@ -23,6 +23,7 @@ def html(tmp_path_factory):
     return (folder / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_page_has_each_papers_verdicts_and_then_its_tables_in_its_order(html):
     anchors = re.findall(r'<h[23] id="((?!reading)[^"]+)"', html)
     assert anchors == [
@@ -37,6 +38,7 @@ def test_the_page_has_each_papers_verdicts_and_then_its_tables_in_its_order(html
     assert kinds and kinds <= {"supported", "contradicted", "alike", "undecided", "untested", "not-run"}
 
 
+@pytest.mark.slow
 def test_follow_ups_are_folded_under_their_table(html):
     (fold,) = re.findall(r'<details class="follow-up">.*?<h3 id="([^"]+)"', html, re.DOTALL)
     assert fold == "ablation_tw-embedded_even"

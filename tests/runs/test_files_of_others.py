@@ -2,6 +2,7 @@
 
 import os
 import signal
+from itertools import product
 
 import pytest
 
@@ -9,6 +10,7 @@ from lit_video.__main__ import main
 from lit_video.runs.folder import read_record, run_folders, update_record
 from lit_video.runs.predictions import MISTAKE_COLUMNS
 from lit_video.runs.record import Status
+from tests.conftest import quick_or_slow
 
 SECRET = "the key of somebody's server"
 FILES = ("run.json", "curves.csv", "predictions.npz", "mistakes.csv", "mistakes.jpg", "../../table.yaml")
@@ -43,8 +45,11 @@ def secret(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("harm", [linked, piped, huge])
-@pytest.mark.parametrize("name", FILES)
+HARMED = [*product(FILES, [linked, piped, huge])]
+QUICK = {*product(FILES, [linked]), *product(["run.json"], [piped, huge])}
+
+
+@pytest.mark.parametrize(("name", "harm"), quick_or_slow(HARMED, QUICK))
 def test_only_plain_files_are_read(name, harm, fake_runs, secret, tmp_path, capsys):
     folder = run_folders(fake_runs)[0]
     (folder / "mistakes.csv").write_text(",".join(MISTAKE_COLUMNS) + "\na.mp4,x,y,0.9,\n")

@@ -100,7 +100,7 @@ KINDS = {claim.kind: text for text in reversed(OPEN) if not (claim := CLAIMS[tex
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_claim_of_each_kind_gets_an_answer_from_packs(kind, tmp_path, capsys):
     claim = CLAIMS[KINDS[kind]]
-    for answer in answers_of(claim):
+    for answer in answers_of(claim)[-2:]:  # the slow test has all
         packs = fabricate(tmp_path / answer, claim, *ANSWERS[kind][answer])
         assert said(claim, packs, capsys).startswith(answer)
 

@@ -3,9 +3,9 @@
 The data sets are made up, and networks are on the meta device. A row's cost is compared with the printed one at the
 scales with numbers in its table or named in its file. Rows of equal settings are tested once.
 
-The quick tests cover all rows at the scales of their tables, without the largest networks: they read each section of
-settings (model, data, trainer) once, by the parser of its class, and build each network once. The slow tests do so at
-all other scales, start every row as ``fit`` does, which takes about a tenth of a second each, and count its cost.
+The quick tests cover all rows at a scale of their table with its first recipe, without the largest networks: they read
+each section of settings (model, data, trainer) once, by the parser of its class, and build each network once. The slow
+tests do so with all other recipes and at all other scales, start every row as ``fit`` does, and count its cost.
 """
 
 import json
@@ -258,9 +258,12 @@ def check_cost(built, row, part):
 
 OWN = [pytest.param(part, id=part.name) for part in parts() if part.own]
 OTHER = [pytest.param(part, id=part.name) for part in parts() if not part.own]
-# parts without the largest networks; the scales of their tables are tested at every commit, the others take minutes
+FIRST = {part.table: part for part in reversed(parts()) if part.own and not part.large}
+# parts without the largest networks; the first of each table is tested at every commit, the others take minutes
 MODERATE = [
-    pytest.param(part, id=part.name, marks=() if part.own else pytest.mark.slow) for part in parts() if not part.large
+    pytest.param(part, id=part.name, marks=() if part in FIRST.values() else pytest.mark.slow)
+    for part in parts()
+    if not part.large
 ]
 
 

@@ -1,16 +1,20 @@
 """Test that experiments on other people's videos run, and that rows see order as their papers say."""
 
+from inspect import signature
+
 import pytest
 from torch import nn
 
+from lit_video import modules
 from lit_video.__main__ import main
 from lit_video.experiment.request import Run
-from lit_video.experiment.spec import Spec, Specs
+from lit_video.experiment.spec import Spec
 from lit_video.runs.finished import read_finished
 from lit_video.runs.record import VideoCount
 from lit_video.schemes.reach import reach
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
+from tests.conftest import quick_or_slow
 from tests.tables.experiments import EXPERIMENTS
 
 # their videos are not in the repository
@@ -39,13 +43,15 @@ def test_controls_have_positions_in_time_and_blind_rows_have_none(letters, perso
         named = [(row, row.label.partition(":")[0]) for row in request.rows]
         checked = [(row, name) for row, name in named if name in POSITIONS]
         assert checked, table
-        specs = map(Specs().of, (Run(request, row, 0) for row, _ in checked))
-        for (row, name), spec in zip(checked, specs, strict=True):
-            model = spec.settings["model"]
-            if not model["class_path"].endswith("ViViT"):
-                assert model["init_args"]["positions"] == POSITIONS[name], (table, row.name)
+        for row, name in checked:
+            model = Run(request, row, 0).settings["model"]
+            kind = getattr(modules, model["class_path"].rpartition(".")[2])
+            if kind is not modules.ViViT:
+                usual = signature(kind).parameters["positions"].default
+                assert model["init_args"].get("positions", usual) == POSITIONS[name], (table, row.name)
 
 
+@pytest.mark.slow
 def test_persons_of_utd_mhad_are_tested_in_every_order_and_by_group(persons, tmp_path):
     flags = [f"--data.root={persons}", "--trainer.max_epochs=1", "--trainer.check_val_every_n_epoch=1"]
     flags += ["--trainer.logger=false", "--runs", str(tmp_path)]
@@ -67,9 +73,12 @@ ORDER = [
     *(("timesformer_positions", row, False) for row in ("none", "space")),
     *(("ablation_layers", row, True) for row in ("odd", "second_half")),
 ]
+# a blind row, a control and a row without mixing; the others are of the same kinds
+SEEN = {("skills", "blind", False), ("skills", "control_xvit", True), ("timesformer_schemes", "space", False)}
+SEEN |= {("ablation_tw", "tw0", True), ("timesformer_positions", "space", False)}
 
 
-@pytest.mark.parametrize(("table", "row", "order"), ORDER)
+@pytest.mark.parametrize(("table", "row", "order"), quick_or_slow(ORDER, SEEN))
 def test_a_row_sees_the_order_of_frames_or_is_blind_as_its_paper_says(table, row, order, tiny):
     """A blind row gives both videos of a reversed pair the same logits, and cannot beat the ceiling."""
     request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml")])
@@ -81,7 +90,7 @@ def test_a_row_sees_the_order_of_frames_or_is_blind_as_its_paper_says(table, row
 CONTROLS = {"xvit": 0, "timesformer": 0, "vivit": 1}  # distance of frames: a tubelet of ViViT holds two
 
 
-@pytest.mark.parametrize("family", CONTROLS)
+@pytest.mark.parametrize("family", quick_or_slow(CONTROLS, {"vivit"}))
 def test_a_control_knows_when_each_frame_is_and_compares_no_frames_beyond_a_tubelet(family, tiny):
     request = parse_request(["--config", str(EXPERIMENTS / "skills.yaml")])
     built = Spec(Run(request, request.table.row(f"control_{family}"), 0)).build()
@@ -91,8 +100,16 @@ def test_a_control_knows_when_each_frame_is_and_compares_no_frames_beyond_a_tube
     assert found.order and found.frames == CONTROLS[family]
 
 
-@pytest.mark.parametrize("name", ["data_skills_long", "data_skills_tubelets"])
-def test_another_lesson_is_all_that_differs_between_the_parts_of_the_skills(name):
-    first, other = (read_yaml(EXPERIMENTS / f"parts/{part}.yaml") for part in ("data_skills", name))
-    lessons = [part["init_args"].pop("lesson") for part in (first, other)]
-    assert first == other and lessons[0] != lessons[1]
+def parts_of(section):
+    """Return the parts of the skills for a section, the first one first."""
+    return [read_yaml(path) for path in sorted(EXPERIMENTS.glob(f"parts/{section}_skills*.yaml"))]
+
+
+def test_another_lesson_or_number_of_steps_is_all_that_differs_between_the_parts_of_the_skills():
+    """A section names one file, as for Lightning, so each part repeats what it shares with the first."""
+    data, trainers = parts_of("data"), parts_of("trainer")
+    lessons = [part["init_args"].pop("lesson") for part in data]
+    steps = [part.pop("max_steps") for part in trainers]
+    assert len(data) == len(trainers) == 3
+    assert all(part == data[0] for part in data) and all(part == trainers[0] for part in trainers)
+    assert all(lessons.count(lesson) == 1 for lesson in lessons) and steps == sorted({*steps})

@@ -9,6 +9,7 @@ from lit_video.schemes.reach import reach
 from lit_video.settings.differences import lasting_settings
 from lit_video.tables.reading import read_table
 from tests.command_line import parse_request
+from tests.conftest import quick_or_slow
 from tests.tables.experiments import EXPERIMENTS
 
 CAUSAL = EXPERIMENTS / "causal.yaml"
@@ -29,10 +30,10 @@ def test_rows_stand_in_pairs_that_differ_in_causality_alone(tiny):
         }
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("tw1", 7), ("causal1", 4), ("causal2", 7), ("causal1_ta", 7)],
-)
+FRAMES = [("tw1", 7), ("causal1", 4), ("causal2", 7), ("causal1_ta", 7)]
+
+
+@pytest.mark.parametrize(("name", "expected"), quick_or_slow(FRAMES, {("causal1", 4)}))
 def test_causal_rows_reach_back_as_far_as_their_windows_add_up(name, expected, tiny):
     network = built(CAUSAL, name, "cpu").model.network
     found = reach(network, 8, 32)

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import lit_video
 from benchmarks.walk import traced
 from lit_video.__main__ import main
@@ -12,6 +14,7 @@ PAGE = (ROOT / "docs/a_row.md").read_text(encoding="utf-8")
 PACKAGE = Path(lit_video.__file__).parent
 
 
+@pytest.mark.slow
 def test_its_steps_are_those_of_a_run_in_their_order(tiny, tmp_path):
     steps = re.findall(r"^\d+\. `(lit_video/[\w/]+\.py)`: `([\w.]+)`", PAGE, re.MULTILINE)
     row = ["--config", "tests/small/ablation_tw.yaml", "--row", "tw1", "--runs", str(tmp_path)]

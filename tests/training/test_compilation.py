@@ -84,6 +84,7 @@ def test_a_copy_of_a_compiled_network_computes_with_its_own_weights(kind, graphs
     assert network._compiled_call_impl is None
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compiled_ends_in_a_line(row, tmp_path, monkeypatch, capsys):
     def refuse(*args, **options):
         raise RuntimeError("no compiler here\nand a long explanation")

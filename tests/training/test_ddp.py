@@ -1,4 +1,4 @@
-"""Test that two processes give what one gives. Starting them takes long, so tests share a launch."""
+"""Test that two processes give what one gives. Starting them takes long, so tests share a launch, and are slow."""
 
 import json
 import socket
@@ -25,6 +25,7 @@ ROW += [flag for flag in TINY if "pairs" not in flag and "batch_size" not in fla
 ROW += ["--trainer.devices=2", "--trainer.strategy=ddp", "--trainer.accelerator=cpu", "--data.batch_size=2"]
 AUGMENTED = [f"--data.augmentation.{one}" for one in ("policy=timm-v0", "crop=multiscale", "mixup=0.4", "cutmix=1.0")]
 RUN = Path("ablation_tw/embedded/tw1/seed0")
+pytestmark = pytest.mark.slow  # tests/modules/test_ranks_without_clips.py tests metrics of two processes in this one
 
 
 def launch(*command):
@@ -39,7 +40,6 @@ def row(data_root, tmp_path_factory):
     return [*ROW, "--data=VideoFolder", f"--data.root={broken_copy(data_root, tmp_path_factory.mktemp('broken'))}"]
 
 
-@pytest.mark.slow
 def test_a_row_trains_in_two_processes_that_add_up_their_broken_videos(row, tmp_path):
     # Lightning starts the second process with this one's command line: the row must expand there too.
     # Each process tests four videos, one of them broken: 1 of 8 for each, 2 of 8 together
@@ -76,7 +76,6 @@ def undisturbed(fit):
     return run_dir
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rank", "step", "status", "saved"),
     # a signal to one process stops both; killed processes may not have written the checkpoint of this validation
@@ -104,7 +103,6 @@ def test_two_processes_stopped_in_a_validation_end_as_undisturbed_ones(
     assert all(torch.equal(weights[key], others[key]) for key in others)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", [2, 3, 4], ids=["in_the_lesson", "at_its_end", "after_it"])
 def test_two_processes_killed_around_the_end_of_a_lesson_end_as_undisturbed_ones(fit, step):
     lesson = "{classes: [drift left, drift right, zoom growing, zoom shrinking], steps: 3}"
@@ -209,7 +207,7 @@ def assert_same(run, expected, last=None):
 
 @pytest.mark.parametrize(
     ("recipe", "batch_size"),
-    [("plain", 6), ("drawn", 3), *(pytest.param("plain", size, marks=pytest.mark.slow) for size in (2, 3))],
+    [("plain", 6), ("drawn", 3), ("plain", 2), ("plain", 3)],
 )
 def test_one_process_logs_and_trains_what_two_do(recipe, batch_size, one, trained):
     run = one(recipe, batch_size)
@@ -244,7 +242,6 @@ def test_a_broken_video_ends_two_processes_under_fail(launched):
     assert not has_result(launched.folder / "fail" / RUN)
 
 
-@pytest.mark.slow
 def test_two_nodes_of_torchrun_train_what_one_process_does(tmp_path):
     row = [flag for flag in ROW[1:] if not flag.startswith(("--trainer.devices", "--trainer.strategy"))]
     row += [*RECIPES["drawn"], "--trainer.devices=1", "--data.batch_size=3", "--global_batch=6"]

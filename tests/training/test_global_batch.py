@@ -59,10 +59,9 @@ def test_a_step_is_whole_where_batches_accumulate_without_a_global_batch(table, 
 def test_a_step_that_a_checkpoint_lies_inside_of_starts_over(table, tiny, tmp_path):
     row = ["--config", str(table[0]), "--row=second", *tiny, "--trainer.logger=false", "--global_batch=8"]
     whole = train([*row, "--runs", str(tmp_path / "a")], save_to=tmp_path)
-    for inside in (1, 2):
-        run = train([*row, "--runs", str(tmp_path / f"b{inside}")], resume=tmp_path / f"step{inside}-inside.ckpt")
-        assert (run.steps, run.losses) == (4, whole.losses[inside:])
-        assert all(torch.equal(run.weights[name], value) for name, value in whole.weights.items())
+    run = train([*row, "--runs", str(tmp_path / "b")], resume=tmp_path / "step2-inside.ckpt")
+    assert (run.steps, run.losses) == (4, whole.losses[2:])
+    assert all(torch.equal(run.weights[name], value) for name, value in whole.weights.items())
 
 
 def test_another_global_batch_is_not_taken_for_the_checkpoints(table, tiny, tmp_path):

@@ -67,10 +67,16 @@ def test_a_row_that_is_tested_otherwise_takes_the_weights(source, other, tiny, c
     assert (taken.table, taken.row, taken.steps) == ("other", "again", result.steps)
     assert fit(other, source, [*tiny, *views, "--reuse"]) == 0
     assert "again seed 0: finished, skipped" in capsys.readouterr().out
-    # metrics equal those of a run that trains by itself
+
+
+@pytest.mark.slow
+def test_a_row_that_takes_weights_has_the_metrics_of_a_row_that_trains(source, other, tiny):
+    flags = [*tiny, "--data.test_clips", "2", "--data.test_orders", "[reversed]"]
+    assert fit(other, source, [*flags, "--reuse"]) == 0
     alone = source.parents[3].with_name("alone")
-    assert main(["fit", "--config", str(other), "--runs", str(alone), *tiny, *views, "--row", "again"]) == 0
-    assert read_finished(alone / "other/default/again/seed0").result.metrics == taken.metrics
+    assert main(["fit", "--config", str(other), "--runs", str(alone), *flags, "--row", "again"]) == 0
+    taken, trained = (runs / "other/default/again/seed0" for runs in (source.parents[3], alone))
+    assert read_finished(taken).result.metrics == read_finished(trained).result.metrics
 
 
 def test_what_is_reused_runs_one_by_one(table, tiny, tmp_path, capsys):
@@ -98,6 +104,7 @@ def test_a_run_of_other_code_or_data_or_that_was_changed_or_is_damaged_is_not_ta
     assert not list(target.iterdir())
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_at_another_commit_says_so_and_is_not_reused(
     source, table, other, tiny, monkeypatch, capsys
 ):
@@ -134,6 +141,7 @@ def test_equal_weights_in_another_file_are_the_same_and_changed_ones_are_not(tmp
     assert weights_digest(tmp_path / "one.pth") != digest
 
 
+@pytest.mark.slow
 def test_a_folder_of_other_weights_is_another_run(source, table, tiny, capsys):
     """Refuse other weights in the file that the settings name; accept equal weights in another file."""
     first, second = (source.parents[3].with_name(name) for name in ("first.ckpt", "second.ckpt"))

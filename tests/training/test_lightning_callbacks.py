@@ -86,6 +86,7 @@ BEST = [
 ]
 
 
+@pytest.mark.slow
 def test_the_checkpoint_of_the_best_validation_is_tested_in_a_run_that_went_on(flags, tmp_path):
     for count in (2, 3):
         command = ["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST, f"--trainer.max_epochs={count}"]

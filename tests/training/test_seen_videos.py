@@ -80,6 +80,7 @@ def test_every_command_says_of_each_video_whether_it_was_seen(copied, capsys):
     assert "the model was trained on this video" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_that_starts_from_another_has_seen_its_videos_too(copied):
     shutil.copytree("videos", "others")
     for number, file in enumerate(sorted(Path("others").glob("*/*/*.mp4"))):

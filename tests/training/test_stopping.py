@@ -58,6 +58,7 @@ def test_a_signal_stops_training_at_a_checkpoint(name, fit, finished, capfd):
     assert read_status(run_dir) is None
 
 
+@pytest.mark.slow
 def test_a_signal_in_a_validation_stops_there(fit, finished):
     status, run_dir = fit(*fault("SignalAtStep", name="SIGTERM", phase="validation"))
     assert status == 143
@@ -75,9 +76,10 @@ def test_max_time_stops_training_and_does_not_call_it_complete(fit, finished):
     check_equal(run_dir, finished)
 
 
+@pytest.mark.slow
 def test_training_may_become_longer(fit, table, tiny, tmp_path):
     constant = ["--model.optimization.warmup=0", "--model.optimization.milestones=[0.99]"]
-    flags = ["--trainer.max_epochs=2", "--data.num_workers=1"]
+    flags = ["--trainer.max_epochs=2"]
     status, run_dir = fit("--trainer.max_epochs=1", *constant)
     assert status == 0
     first = (run_dir / "run.json").read_bytes()

@@ -61,6 +61,7 @@ def test_broken_videos_are_listed_and_a_finished_run_is_not_skipped_for_other_la
     assert "finished, skipped" not in said.out
 
 
+@pytest.mark.slow
 def test_a_training_that_goes_on_says_if_its_videos_have_changed_and_so_does_its_result(fit, videos, capsys):
     """Stop and go on; runs that go on with the same videos have no change, see test_resumption.py."""
     assert fit(STOP)[0] == 75

@@ -138,6 +138,7 @@ def test_a_run_whose_wandb_dies_keeps_its_result(fit, monkeypatch, capsys):
     assert "Connection lost" in line and "; results are in " in line
 
 
+@pytest.mark.slow
 def test_trials_of_a_sweep_have_folders_ids_and_rates_of_their_own(fit, tmp_path, monkeypatch):
     for name, value in {"SWEEP_ID": "s", "PROJECT": "p", "DIR": str(tmp_path)}.items():  # set by W&B's agent
         monkeypatch.setenv(f"WANDB_{name}", value)

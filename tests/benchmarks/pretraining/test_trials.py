@@ -17,7 +17,7 @@ from benchmarks.pretraining.trials import PLAN, read_trial
 from lit_video.attention import Grid
 from lit_video.errors import UserError
 from lit_video.inference.predict import load
-from tests.conftest import ROOT
+from tests.conftest import ROOT, quick_or_slow
 
 RECORDS = ROOT / "benchmarks/results/pretraining"
 TINY = {
@@ -62,7 +62,7 @@ def test_an_unknown_trial_is_refused():
         read_trial(PLAN, "smal_pixels")
 
 
-@pytest.mark.parametrize("name", ["small_labels", "small_pixels", "flow"])
+@pytest.mark.parametrize("name", quick_or_slow(["small_labels", "small_pixels", "flow"], {"small_labels"}))
 def test_legs_end_with_the_weights_of_one_training(name, tmp_path):
     train(tiny(name), tmp_path / "whole", minutes=10)
     for _ in range(6):
