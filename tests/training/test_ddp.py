@@ -1,4 +1,4 @@
-"""Test that two processes give what one gives. Starting them takes long, so tests share a launch, and are slow."""
+"""Test that two processes give what one gives. Starting them takes long, so tests share a launch; one is quick."""
 
 import json
 import socket
@@ -25,7 +25,6 @@ ROW += [flag for flag in TINY if "pairs" not in flag and "batch_size" not in fla
 ROW += ["--trainer.devices=2", "--trainer.strategy=ddp", "--trainer.accelerator=cpu", "--data.batch_size=2"]
 AUGMENTED = [f"--data.augmentation.{one}" for one in ("policy=timm-v0", "crop=multiscale", "mixup=0.4", "cutmix=1.0")]
 RUN = Path("ablation_tw/embedded/tw1/seed0")
-pytestmark = pytest.mark.slow  # tests/modules/test_ranks_without_clips.py tests metrics of two processes in this one
 
 
 def launch(*command):
@@ -81,6 +80,7 @@ def undisturbed(fit):
     # a signal to one process stops both; killed processes may not have written the checkpoint of this validation
     [("SIGTERM", "1", 4, 143, {4}), ("SIGKILL", "null", 8, -9, {4, 8})],
 )
+@pytest.mark.slow
 def test_two_processes_stopped_in_a_validation_end_as_undisturbed_ones(
     name, rank, step, status, saved, fit, undisturbed
 ):
@@ -104,6 +104,7 @@ def test_two_processes_stopped_in_a_validation_end_as_undisturbed_ones(
 
 
 @pytest.mark.parametrize("step", [2, 3, 4], ids=["in_the_lesson", "at_its_end", "after_it"])
+@pytest.mark.slow
 def test_two_processes_killed_around_the_end_of_a_lesson_end_as_undisturbed_ones(fit, step):
     lesson = "{classes: [drift left, drift right, zoom growing, zoom shrinking], steps: 3}"
     pairs = ["--data.pairing=reverse", f"--data.lesson={lesson}", "--checkpoint_every=0.0"]
@@ -171,12 +172,14 @@ def launched(seven_videos, row, one, made_once):
     return Launched(folder, *json.loads((folder / "ended.json").read_text()))
 
 
+@pytest.mark.slow
 def test_video_accuracy_of_two_processes_is_that_of_one(launched, seven_videos):
     metrics = json.loads((launched.folder / "metrics.json").read_text())
     assert metrics[0]["test/videos"] == metrics[1]["test/videos"] == 7
     assert metrics == [pytest.approx(one) for one in metrics_of(str(seven_videos), 1)]
 
 
+@pytest.mark.slow
 def test_a_metric_of_two_processes_with_a_padded_last_batch_is_that_of_one(launched):
     assert VIDEOS * VIEWS % 2
     one = VideoAccuracy()
@@ -209,6 +212,7 @@ def assert_same(run, expected, last=None):
     ("recipe", "batch_size"),
     [("plain", 6), ("drawn", 3), ("plain", 2), ("plain", 3)],
 )
+@pytest.mark.slow
 def test_one_process_logs_and_trains_what_two_do(recipe, batch_size, one, trained):
     run = one(recipe, batch_size)
     assert_same(run, trained[recipe])
@@ -216,17 +220,20 @@ def test_one_process_logs_and_trains_what_two_do(recipe, batch_size, one, traine
     assert run.metrics["train/clip_top1"] == pytest.approx(trained[recipe].metrics["train/clip_top1"])
 
 
+@pytest.mark.slow
 def test_one_process_goes_on_from_two_and_two_from_one(one, trained, launched):
     step = 3  # inside the second epoch
     assert_same(trained[f"step{step}"], trained["drawn"], 4 - step)
     assert_same(one("drawn", 3, resume=launched.folder / f"two/drawn/step{step}.ckpt"), trained["drawn"], 4 - step)
 
 
+@pytest.mark.slow
 def test_activation_checkpointing_changes_no_bit_of_two_processes(trained):
     for name, value in trained["drawn"].weights.items():
         assert torch.equal(trained["checkpointing"].weights[name], value), name
 
 
+@pytest.mark.slow
 def test_more_broken_videos_than_allowed_end_two_processes_in_a_line(launched):
     printed = launched.stderr.partition("NEXT ROW")[0]
     assert (launched.folder / "status").read_text() == "2", printed[-2000:]
@@ -235,6 +242,7 @@ def test_more_broken_videos_than_allowed_end_two_processes_in_a_line(launched):
     assert not has_result(launched.folder / "skip" / RUN)
 
 
+@pytest.mark.slow
 def test_a_broken_video_ends_two_processes_under_fail(launched):
     printed = launched.stderr.partition("NEXT ROW")[2]
     assert launched.returncode != 0
@@ -242,6 +250,7 @@ def test_a_broken_video_ends_two_processes_under_fail(launched):
     assert not has_result(launched.folder / "fail" / RUN)
 
 
+@pytest.mark.slow
 def test_two_nodes_of_torchrun_train_what_one_process_does(tmp_path):
     row = [flag for flag in ROW[1:] if not flag.startswith(("--trainer.devices", "--trainer.strategy"))]
     row += [*RECIPES["drawn"], "--trainer.devices=1", "--data.batch_size=3", "--global_batch=6"]
