@@ -120,7 +120,7 @@ def load_image_vit(
     """
     image = {new_name(key, TIMM) or key: value for key, value in folded(state_dict).items()}
     if "cls_token" not in state_dict and network.embed.cls_token is not None:
-        raise ValueError("it has no class token, which this network has: give ViViT --model.pool mean")
+        raise ValueError("it has no class token, which this network has: give --model ViViT --model.pool mean")
     if network.readout is normed_mean:
         raise ValueError("pool is fc_norm, the norm of a mean, which image models here do not have: give mean or token")
 
@@ -237,6 +237,7 @@ def _positions(embed: Embedding, table: Tensor, slots: int, *, stored: Grid | No
 
     ``stored`` is the grid of the image model's positions, if it is known.
     """
+    table = table.to(embed.pos_embed.device)  # a network is checked on the meta device
     grid = embed.grid
     cells = table.shape[1] - slots
     sides = (stored.h, stored.w) if stored and stored.h * stored.w == cells else stored_grid(cells, grid)
