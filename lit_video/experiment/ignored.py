@@ -63,7 +63,7 @@ def _refuse_unread(layers: Iterable[SettingsLayer]) -> None:
     optimizer = DEFAULT_OPTIMIZER
     given: list[tuple[str, str]] = []  # origin and name of each setting since the optimizer was named
     for origin, settings in layers:
-        names = {}
+        names = dict[str, Any]()
         for key, value in settings:
             inside = key.removeprefix(f"{OPTIMIZATION}.")
             if key == OPTIMIZATION and isinstance(value, Mapping):

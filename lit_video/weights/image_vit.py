@@ -150,7 +150,9 @@ def load_image_vit(
 
     if "embed.pos_embed" in backbone:
         slots = int("embed.cls_token" in image)
-        values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"], slots, stored=grid)
+        # on the network's device: it may be checked on the meta device
+        table = values["embed.pos_embed"].to(backbone["embed.pos_embed"].device)
+        values["embed.pos_embed"] = _positions(network.embed, table, slots, stored=grid)
 
     refuse_other_shapes(backbone, values)
     network.load_state_dict(values, strict=False)
@@ -237,7 +239,6 @@ def _positions(embed: Embedding, table: Tensor, slots: int, *, stored: Grid | No
 
     ``stored`` is the grid of the image model's positions, if it is known.
     """
-    table = table.to(embed.pos_embed.device)  # a network is checked on the meta device
     grid = embed.grid
     cells = table.shape[1] - slots
     sides = (stored.h, stored.w) if stored and stored.h * stored.w == cells else stored_grid(cells, grid)
