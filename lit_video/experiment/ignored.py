@@ -10,8 +10,8 @@ from lit_video.settings.nested import by_key, read_settings, short_key
 
 # settings that the model takes from the data set
 LINKED_SETTINGS = model_names("classes", "clip")
-OPTIMIZATION = "model.optimization"
-EVERY = UNREAD["logistic"]  # settings of an optimization beside the optimizer's name
+OPTIMIZATION_KEY = "model.optimization"
+SETTINGS_OF_OPTIMIZATION = UNREAD["logistic"]  # beside the optimizer's name
 
 SettingsLayer = tuple[str, Iterable[tuple[str, Any]]]  # origin, for messages; keys without ``init_args`` and values
 
@@ -65,20 +65,22 @@ def _refuse_unread(layers: Iterable[SettingsLayer]) -> None:
     for origin, settings in layers:
         names = dict[str, Any]()
         for key, value in settings:
-            inside = key.removeprefix(f"{OPTIMIZATION}.")
-            if key == OPTIMIZATION and isinstance(value, Mapping):
+            inside = key.removeprefix(f"{OPTIMIZATION_KEY}.")
+            if key == OPTIMIZATION_KEY and isinstance(value, Mapping):
                 names |= value
             elif inside != key:
                 names[inside] = value
         if "optimizer" in names:
             optimizer = names["optimizer"]
             given = []
-        if not names.keys() >= {*EVERY}:
+        if not names.keys() >= {*SETTINGS_OF_OPTIMIZATION}:
             given += [(origin, name) for name in names]
 
     for origin, name in given:
         if name in UNREAD.get(optimizer, ()):
-            raise UserError(f"{origin}: {OPTIMIZATION}.{name}: optimizer {optimizer} does not read it; leave it out")
+            raise UserError(
+                f"{origin}: {OPTIMIZATION_KEY}.{name}: optimizer {optimizer} does not read it; leave it out"
+            )
 
 
 def _refuse_seed(key: str, origin: str, name: str = "data.seed") -> None:
