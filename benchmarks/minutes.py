@@ -23,7 +23,9 @@ import lit_video
 from benchmarks.harness import Measurement, Result, Table, count_processor_seconds, parser, ran
 from benchmarks.starts import table_of_videos
 from lit_video.engine import step_times
+from lit_video.own_videos import first_answer
 from lit_video.training import rehearsal
+from lit_video.utils import environment
 
 # sets of benchmarks/starts.py, by name: their part
 SETS = {"utd_mhad 4": "test", "avletters": "test", "room_actions": "trials"}
@@ -32,7 +34,9 @@ SETS = {"utd_mhad 4": "test", "avletters": "test", "room_actions": "trials"}
 def finetuned(name: str, given: argparse.Namespace) -> dict[str, float | None]:
     """Finetune on a set of videos; return the promised and the used seconds."""
     if given.cpu:
-        count_processor_seconds(step_times, rehearsal, import_module("lit_video.api.finetune"))
+        count_processor_seconds(
+            environment, step_times, rehearsal, first_answer, import_module("lit_video.api.finetune")
+        )
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "videos.csv"
         table_of_videos(SETS[name], name, videos=given.videos, seed=0, file=table)

@@ -25,6 +25,8 @@ LINES = [
     if line.startswith("lit_video ")
 ]
 DOORS = re.findall(r"```sh\n(lit_video .*?)\n```\n\n```text\n(.*?)\n```", README, re.DOTALL)
+MOST_WORDS = 700
+MOST_NUMBERS = 25
 NETWORK = ("weights fetch", "--weights hub:")  # commands that download
 LONG = {
     "fit": "--row tw0 --seeds 0 --trainer.max_epochs=1 --model.image_weights=null --data.pairs=[4,1,2]",
@@ -32,6 +34,13 @@ LONG = {
     "compare": "--minutes 0.1",
     "report": "--overridden",
 }
+
+
+def test_it_has_few_words_and_fewer_numbers():
+    words = [word for word in README.split() if re.search(r"\w", word)]
+    prose = re.sub(r"```.*?```|\]\([^)]*\)", "", README, flags=re.DOTALL)  # without blocks of code and targets of links
+    numbers = re.findall(r"(?<![\w.(])[+-]?\d[\d.]*", prose)
+    assert len(words) <= MOST_WORDS and len(numbers) <= MOST_NUMBERS, (len(words), numbers)
 
 
 def test_there_are_three_doors_with_five_lines_of_output_each():

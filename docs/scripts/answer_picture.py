@@ -78,7 +78,7 @@ def draw(rows: Mapping[str, Mapping[str, float]]) -> list[str]:
     for order, left in zip(ORDERS, (LEFT + 8, 150, 240), strict=True):
         parts.append(mark(order, left, bottom + 28))
         parts.append(text(left + 12, bottom + 32, order))
-    parts.append(text(LEFT, bottom + 52, "Thin line: chance. Means of five seeds, of models on a CPU.", "quiet"))
+    parts.append(text(LEFT, bottom + 52, "Thin line: chance. Means of five seeds, on a CPU.", "quiet"))
     return parts
 
 

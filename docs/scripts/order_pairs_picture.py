@@ -25,7 +25,12 @@ TABLES = ("timesformer_schemes", "ablation_tw", "vivit_models")
 # actions that are each other in reverse or mirrored
 PAIRS = [("swipe_left", "swipe_right"), ("draw_circle_cw", "draw_circle_ccw"), ("sit2stand", "stand2sit")]
 PAIRS += [("throw", "catch")]
-PARTS = {"right": LIGHT["s0"], "its partner": LIGHT["s1"], "another action": LIGHT["rule"]}
+# colour and height of each part: the height tells the first two apart where their colours look alike
+PARTS = {
+    "right": (LIGHT["s0"], 0.8),
+    "its partner (thin)": (LIGHT["s1"], 0.4),
+    "another action": (LIGHT["rule"], 0.8),
+}
 
 
 def shares(predictions: TaskPredictions) -> NDArray[np.float64]:
@@ -59,9 +64,9 @@ def draw(rows: dict[str, NDArray[np.float64]]) -> Figure:
     all_axes = figure.subplots(2, len(PAIRS) // 2, sharey=True).flatten()
     for pair, axes in enumerate(all_axes):
         left = np.zeros(len(rows))
-        for part, (name, colour) in enumerate(PARTS.items()):
+        for part, (name, (colour, height)) in enumerate(PARTS.items()):
             values = np.array([of_row[pair, part] for of_row in rows.values()])
-            axes.barh(list(rows), values, left=left, color=colour, label=name)
+            axes.barh(list(rows), values, height, left=left, color=colour, label=name)
             left += values
         axes.set_title("\n".join(PAIRS[pair]), fontsize=10)
         axes.set(xlim=(0, 100), xticks=[0, 50, 100], xticklabels=["0", "50", "100 %"])

@@ -182,7 +182,7 @@ def _with_first_answer(file: Path, seed: int, user_settings: Sequence[UserSettin
     if not answers:
         return trained, file
 
-    from lit_video.own_videos.first_answer import answered_better, share_in_words
+    from lit_video.own_videos.first_answer import answered_better, compared_in_words
     from lit_video.training.folds import right_videos
 
     right = right_videos(trained)
@@ -190,7 +190,7 @@ def _with_first_answer(file: Path, seed: int, user_settings: Sequence[UserSettin
         return trained, file
 
     is_better = answered_better(right, answers)
-    said = f"training {share_in_words(right)}, first answer {share_in_words(answers)}"
+    said = compared_in_words(right, answers)
     tested = "validation videos" if len(trained) == 1 else "videos of the folds"
     _logger.info(f"{tested} right: {said}: kept the {'first answer' if is_better[0] else 'training'}")
     if not any(is_better):

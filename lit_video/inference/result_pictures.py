@@ -37,9 +37,10 @@ MANY_CLASSES = 32  # with more classes, cells are small, so opacity is the root 
 MARKS = "osD^vPX<>"
 FEWEST_POINTS = 5  # with fewer points t-SNE shows nothing
 PERPLEXITY = 30.0  # t-SNE's size of a neighbourhood
-# the legend: names of one column, and columns, beside which more names make the picture higher
-NAMES_IN_COLUMN = 30
-MOST_COLUMNS = 4
+# a picture as wide as a phone's page, in inches and points, and the letters of a name in its legend of two columns
+PHONE_WIDTH = 5.0
+PHONE_TEXT = 10.0
+LETTERS_OF_NAME = 22
 
 
 def style_of(number: int) -> dict[str, Any]:
@@ -194,18 +195,16 @@ def points_figure(points: NDArray[np.float64], classes: Sequence[str], hollow: S
     unfilled = np.array(hollow)
 
     names = sorted(set(classes), key=natural)
-    columns = min(MOST_COLUMNS, math.ceil(len(names) / NAMES_IN_COLUMN))
-    lines = math.ceil(len(names) / columns)
-
-    figure = Figure(figsize=(6.2 + 2.3 * columns, max(6, 0.3 + 0.19 * lines)), layout="constrained")
+    lines = math.ceil(len(names) / 2)
+    figure = Figure(figsize=(PHONE_WIDTH, PHONE_WIDTH + 0.21 * lines), layout="constrained")
     axes = figure.subplots()
     for number, name in enumerate(names):
         members = class_of == name
         style = style_of(number)
-        axes.plot(*points[members & ~unfilled].T, linestyle="", label=short(name), **style)
+        axes.plot(*points[members & ~unfilled].T, linestyle="", label=short(name, LETTERS_OF_NAME), **style)
         axes.plot(*points[members & unfilled].T, linestyle="", fillstyle="none", **style)
 
     axes.set(xticks=[], yticks=[])
-    axes.set_title(title, fontsize=10)
-    figure.legend(loc="outside right upper", ncols=columns, fontsize=9, frameon=False)
+    axes.set_title(fill(title, TITLE_WIDTH), fontsize=PHONE_TEXT)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=PHONE_TEXT, frameon=False)
     return figure

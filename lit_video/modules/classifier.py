@@ -7,6 +7,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
+from inspect import signature
 from itertools import chain
 from typing import Any, Literal
 
@@ -134,21 +135,12 @@ class VideoClassifier(LightningModule):
         several_labels: bool = False,
         **kwargs: Any,
     ) -> None:
-        check_arguments(locals())
+        check_model(locals())
         super().__init__()
         if "pytorch_lightning" in sys.modules:
             rank_zero_warn(
                 "models of lit_video are LightningModules of lightning: take its Trainer and callbacks, not "
                 "those of pytorch_lightning (from lightning import Trainer)"
-            )
-        if kwargs:
-            raise TypeError(_no_argument(type(self), list(kwargs)))
-
-        self.own_steps = type(self).training_step is not VideoClassifier.training_step  # a subclass overrides it
-        if 1 in by_task(num_classes).values() and not several_labels and not self.own_steps:
-            raise ValueError(
-                f"num_classes is {num_classes}: with a single class the loss is always 0 and the accuracy 100 %; "
-                "give at least two, or several_labels; to predict a number see docs/in_python.md"
             )
 
         self.save_hyperparameters(ignore=["network"])
@@ -170,6 +162,7 @@ class VideoClassifier(LightningModule):
         self.frozen = freeze
         self.optimization = optimization_of(optimization)
 
+        self.own_steps = _has_own_steps(type(self))
         self.num_classes = num_classes
         self.several_labels = several_labels
         self.task_loss = task_loss
@@ -528,6 +521,37 @@ class VideoClassifier(LightningModule):
         optimizer = make_optimizer(self.optimization, self)
         schedule = make_schedule(self.optimization, optimizer, self.trainer.estimated_stepping_batches)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+def check_model(arguments: Mapping[str, Any]) -> None:
+    """Check the arguments of a model, the ``locals()`` of a constructor's first line, before its network is built.
+
+    Raises:
+        ValueError: an argument is no value of its type, or there is a single class.
+        TypeError: no constructor behind this one has such an argument.
+    """
+    check_arguments(arguments)
+    given = {**arguments["kwargs"], **arguments}
+    kind = type(arguments["self"])
+    bases = kind.__mro__
+    taken = set[str]()
+    for base in bases[bases.index(arguments["__class__"]) + 1 : bases.index(VideoClassifier) + 1]:
+        taken |= signature(base.__init__).parameters.keys()  # type: ignore[misc]
+    unknown = [name for name in arguments["kwargs"] if name not in taken]
+    if unknown:
+        raise TypeError(_no_argument(kind, unknown))
+
+    classes = given.get("num_classes")
+    if 1 in by_task(classes).values() and not given.get("several_labels") and not _has_own_steps(kind):
+        raise ValueError(
+            f"num_classes is {classes}: with a single class the loss is always 0 and the accuracy 100 %; "
+            "give at least two, or several_labels; to predict a number see docs/in_python.md"
+        )
+
+
+def _has_own_steps(kind: type[VideoClassifier]) -> bool:
+    """Return whether a subclass overrides the training step."""
+    return kind.training_step is not VideoClassifier.training_step
 
 
 def _no_argument(kind: type, names: list[str]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations  # a signature then shows names of types, suc
 from typing import Any, Literal
 
 from lit_video.errors import UserError
-from lit_video.modules.classifier import VideoClassifier
+from lit_video.modules.classifier import VideoClassifier, check_model
 from lit_video.network.convnets import Architecture, convnet, slow_frames
-from lit_video.utils.arguments import Count, Positive, Share, check_arguments
+from lit_video.utils.arguments import Count, Positive, Share
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize
 
@@ -60,7 +60,7 @@ class ConvNet(VideoClassifier):
         dropout: Share = 0.5,
         **kwargs: Any,
     ) -> None:
-        check_arguments(locals())
+        check_model(locals())
         if architecture.startswith("slowfast"):
             slow_frames(num_frames, alpha)
 

@@ -4,14 +4,14 @@ from __future__ import annotations  # a signature then shows names of types, suc
 
 from typing import Any
 
-from lit_video.modules.classifier import VideoClassifier
+from lit_video.modules.classifier import VideoClassifier, check_model
 from lit_video.network.embedding import Embedding
 from lit_video.network.parts import Aggregation, Parts, Readout
 from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
-from lit_video.utils.arguments import Count, Share, ShareBelowOne, check_arguments
+from lit_video.utils.arguments import Count, Share, ShareBelowOne
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
@@ -53,7 +53,7 @@ class Perceiver(VideoClassifier):
         aggregation: str | type[Aggregation] | None = None,
         **kwargs: Any,
     ) -> None:
-        check_arguments(locals())
+        check_model(locals())
         vit = vit_size(size)
         clip = ClipSize(height_and_width(image_size), patch_size, num_frames, tubelet_size=tubelet_size)
 

@@ -5,7 +5,7 @@ from __future__ import annotations  # a signature then shows names of types, suc
 from typing import Any
 
 from lit_video.attention import Scheme
-from lit_video.modules.classifier import VideoClassifier
+from lit_video.modules.classifier import VideoClassifier, check_model
 from lit_video.network.embedding import Embedding
 from lit_video.network.parts import Aggregation, Parts, Readout
 from lit_video.network.patches import ClipSize
@@ -13,7 +13,7 @@ from lit_video.network.positions import PositionKind, Positions
 from lit_video.network.timesformer import timesformer, usual_positions
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
-from lit_video.utils.arguments import Count, Positive, Share, ShareBelowOne, check_arguments
+from lit_video.utils.arguments import Count, Positive, Share, ShareBelowOne
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
@@ -73,7 +73,7 @@ class TimeSformer(VideoClassifier):
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
-        check_arguments(locals())
+        check_model(locals())
         vit = vit_size(size)
         clip = ClipSize(height_and_width(image_size), patch_size, num_frames)
         table = Positions(positions or usual_positions(attention_type), position_std)

@@ -7,14 +7,14 @@ from typing import Any, Literal
 from torch import nn
 
 from lit_video.attention.factorised import StepOrder
-from lit_video.modules.classifier import VideoClassifier
+from lit_video.modules.classifier import VideoClassifier, check_model
 from lit_video.network.embedding import Embedding
 from lit_video.network.parts import Aggregation, Parts, Readout
 from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.network.vivit import Pool, Temporal, vivit
-from lit_video.utils.arguments import Count, Layers, Positive, Share, ShareBelowOne, check_arguments
+from lit_video.utils.arguments import Count, Layers, Positive, Share, ShareBelowOne
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 from lit_video.weights.image_vit import TubeletInit
@@ -95,7 +95,7 @@ class ViViT(VideoClassifier):
         tubelet_init: TubeletInit = "central",
         **kwargs: Any,
     ) -> None:
-        check_arguments(locals())
+        check_model(locals())
         if order != "space_time" and variant != 3:
             raise ValueError(f"order is {order}, but variant is {variant}: order is for variant 3")
         if temporal != "encoder" and variant != 2:

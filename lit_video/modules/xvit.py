@@ -6,7 +6,7 @@ from typing import Any
 
 from lit_video.attention import MixingPlan
 from lit_video.attention.mixing import Scope, Summary, Target
-from lit_video.modules.classifier import VideoClassifier
+from lit_video.modules.classifier import VideoClassifier, check_model
 from lit_video.network.aggregation import TAAttention
 from lit_video.network.embedding import Embedding
 from lit_video.network.parts import Aggregation, Parts, Readout
@@ -15,7 +15,7 @@ from lit_video.network.positions import PositionKind, Positions, Resizing
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.network.xvit import LayerChoice, temporal_aggregation, xvit
-from lit_video.utils.arguments import Count, Layers, Positive, Share, ShareBelowOne, Whole, check_arguments
+from lit_video.utils.arguments import Count, Layers, Positive, Share, ShareBelowOne, Whole
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
@@ -105,7 +105,7 @@ class XViT(VideoClassifier):
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
-        check_arguments(locals())
+        check_model(locals())
         vit = vit_size(size)
         if exact and (boundary or summary or segments):
             raise ValueError("exact attends the whole window; boundary, summary and segments do not apply to it")

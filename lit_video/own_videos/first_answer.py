@@ -32,7 +32,7 @@ class FirstAnswer:
 
     accuracy: Interval
     tested: int  # number of these videos
-    how: str  # what is tested, in words
+    how: str  # what is tested, in words, and whether it is a sample
     right: Mapping[str, list[int]]  # by fold or split: number of right and of tested videos
 
     def __str__(self) -> str:
@@ -82,6 +82,8 @@ def first_answer(root: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | 
     if not tested.any():
         return None
 
+    if len(order) < len(videos):
+        how = f"{how}, {len(order)} of {len(videos)} videos taken at random"
     accuracy = accuracy_interval(hits[tested], groups=draw[tested] if draws else None)
     right = {}
     for split in np.unique(splits[tested]):
@@ -90,9 +92,17 @@ def first_answer(root: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | 
     return FirstAnswer(accuracy, int(tested.sum()), how, right)
 
 
-def share_in_words(right: Mapping[str, Sequence[float]]) -> str:
-    """Return the share of right videos in percent; ``right`` as in :func:`answered_better`."""
-    return f"{100 * sum(hits for hits, _ in right.values()) / sum(tested for _, tested in right.values()):.1f} %"
+def compared_in_words(trained: Mapping[str, Sequence[float]], answer: Mapping[str, Sequence[float]]) -> str:
+    """Return the shares of right videos in percent, and of how many videos an answer to some of them is.
+
+    Both arguments are those of :func:`answered_better`.
+    """
+    shares, counts = [], []
+    for right in (trained, answer):
+        counts.append(round(sum(tested for _, tested in right.values())))
+        shares.append(f"{100 * sum(hits for hits, _ in right.values()) / counts[-1]:.1f} %")
+    sample = "" if counts[1] == counts[0] else f" of a sample of {counts[1]} of these {counts[0]} videos"
+    return f"training {shares[0]}, first answer {shares[1]}{sample}"
 
 
 def answered_better(trained: Mapping[str, Sequence[float]], answer: Mapping[str, Sequence[float]]) -> list[bool]:

@@ -1,5 +1,6 @@
 """Picture of what a model sees: recognised and direction by skill, with intervals and floors."""
 
+from textwrap import fill
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -18,30 +19,32 @@ _UNTESTED: _Style = {"marker": "s", "color": LIGHT["ink"], "markersize": 5}
 
 
 def figure_of(title: str, measured: ProbeAccuracies) -> Figure:
-    """Draw a line for each skill, in two panels: recognised and direction."""
+    """Draw a line for each skill, in two panels, one above the other: recognised and direction."""
     skills = measured.skills
-    figure = Figure(figsize=(10, 0.42 * len(skills) + 2.2), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
+    # as narrow as a phone, where words of ten points can be read
+    figure = Figure(figsize=(5, 2 * (0.25 * len(skills) + 1.1) + 1.8), layout="constrained")
+    above, below = figure.subplots(2, 1)
     heights = [len(skills) - number for number in range(len(skills))]
 
     for height, skill in zip(heights, skills, strict=True):
-        _draw(left, height, skill.recognised, _UNTESTED)
-        _draw(right, height, skill.direction, _SEEN if skill.is_seen else _NOT_SHOWN)
-        right.plot(skill.pixels.value, height, "x", color=LIGHT["s1"], markersize=6)
-        right.plot(skill.two_frames, height, "d", color=LIGHT["s2"], markersize=5)
+        _draw(above, height, skill.recognised, _UNTESTED)
+        _draw(below, height, skill.direction, _SEEN if skill.is_seen else _NOT_SHOWN)
+        below.plot(skill.pixels.value, height, "x", color=LIGHT["s1"], markersize=6)
+        below.plot(skill.two_frames, height, "d", color=LIGHT["s2"], markersize=5)
         if skill.sum_bound is not None:
-            right.plot(skill.sum_bound, height, "|", color=LIGHT["s3"], markersize=11)
-    _draw(left, 0, measured.recognised, _UNTESTED)
-    _draw(right, 0, measured.direction, _UNTESTED)
-    right.plot(measured.pixels_direction.value, 0, "x", color=LIGHT["s1"], markersize=6)
-    left.plot(measured.pixels_recognised.value, 0, "x", color=LIGHT["s1"], markersize=6)
+            below.plot(skill.sum_bound, height, "|", color=LIGHT["s3"], markersize=11)
+    _draw(above, 0, measured.recognised, _UNTESTED)
+    _draw(below, 0, measured.direction, _UNTESTED)
+    below.plot(measured.pixels_direction.value, 0, "x", color=LIGHT["s1"], markersize=6)
+    above.plot(measured.pixels_recognised.value, 0, "x", color=LIGHT["s1"], markersize=6)
 
-    left.axvline(100 / len(skills), color=LIGHT["rule"], zorder=0)
-    right.axvline(BLIND, color=LIGHT["rule"], zorder=0)
-    left.set_yticks([*heights, 0], [*(f"{skill.name} ({skill.kind})" for skill in skills), "all"])
-    left.set(xlim=(-2, 102), title="recognised: which skill", xlabel="% of test videos; line: chance")
-    right.set(xlim=(-2, 102), title="direction, given the skill", xlabel="% of test videos; line: chance, one frame")
-    for axes in (left, right):
+    above.axvline(100 / len(skills), color=LIGHT["rule"], zorder=0)
+    below.axvline(BLIND, color=LIGHT["rule"], zorder=0)
+    lines = [*(f"{skill.name} ({skill.kind})" for skill in skills), "all"]
+    above.set(xlim=(-2, 102), title="recognised: which skill", xlabel="% of test videos; line: chance")
+    below.set(xlim=(-2, 102), title="direction, given the skill", xlabel="% of test videos; line: chance, one frame")
+    for axes in (above, below):
+        axes.set_yticks([*heights, 0], lines)
         axes.spines[["top", "right"]].set_visible(False)
 
     names: dict[str, _Style] = {
@@ -52,9 +55,9 @@ def figure_of(title: str, measured: ProbeAccuracies) -> Figure:
         "best of two neighbouring frames": {"marker": "d", "color": LIGHT["s2"], "markersize": 5},
         "bound of a sum over frames": {"marker": "|", "color": LIGHT["s3"], "markersize": 11},
     }
-    handles = [right.plot([], [], linestyle="", label=name, **style)[0] for name, style in names.items()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
-    figure.suptitle(short(title, 80), fontsize=12, fontweight="bold")
+    handles = [below.plot([], [], linestyle="", label=name, **style)[0] for name, style in names.items()]
+    figure.legend(handles=handles, loc="outside lower center", fontsize=10, frameon=False)
+    figure.suptitle(fill(short(title, 80), 40), fontsize=11, fontweight="bold")
     return figure
 
 

@@ -79,6 +79,18 @@ DATA: dict[DataEffect, tuple[str, ...]] = {
     "draws": ("draw_column",),
 }
 
+DEFAULT_OPTIMIZER = "sgd"
+# settings of model.optimization that an optimizer does not read
+UNREAD: dict[str, tuple[str, ...]] = {
+    "sgd": ("betas",),
+    "adamw": ("momentum", "nesterov"),
+    "muon": ("momentum", "nesterov", "betas", "decay_all"),
+    "logistic": (
+        *("lr", "momentum", "nesterov", "betas", "weight_decay", "decay_all", "layer_decay"),
+        *("warmup", "warmup_start", "milestones", "cooldown", "whole_cosine"),
+    ),
+}
+
 # top-level settings besides model, data and trainer; rows: sections of experiment files
 RUN_KEYS: dict[Literal["rows", "training", "machine"], tuple[str, ...]] = {
     "rows": ("table", "recipes", "scale"),

@@ -120,7 +120,7 @@ def load_image_vit(
     """
     image = {new_name(key, TIMM) or key: value for key, value in folded(state_dict).items()}
     if "cls_token" not in state_dict and network.embed.cls_token is not None:
-        raise ValueError("it has no class token, which this network has: give ViViT --model.pool mean")
+        raise ValueError("it has no class token, which this network has: give --model ViViT --model.pool mean")
     if network.readout is normed_mean:
         raise ValueError("pool is fc_norm, the norm of a mean, which image models here do not have: give mean or token")
 
@@ -150,7 +150,9 @@ def load_image_vit(
 
     if "embed.pos_embed" in backbone:
         slots = int("embed.cls_token" in image)
-        values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"], slots, stored=grid)
+        # on the network's device: it may be checked on the meta device
+        table = values["embed.pos_embed"].to(backbone["embed.pos_embed"].device)
+        values["embed.pos_embed"] = _positions(network.embed, table, slots, stored=grid)
 
     refuse_other_shapes(backbone, values)
     network.load_state_dict(values, strict=False)

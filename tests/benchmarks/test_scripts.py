@@ -1,6 +1,7 @@
 """Test the benchmark scripts: each runs, keeps its rows and shows them, and compared outputs are equal; no timings."""
 
 import json
+import time
 from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
@@ -13,7 +14,11 @@ from benchmarks import clip_decoders, data, exports, harness, minutes, models, t
 from benchmarks.long import exponents
 from benchmarks.sample_videos import KINDS, encode
 from lit_video.datamodules import drawing
+from lit_video.engine import step_times
 from lit_video.network.vit import SIZES, ViTSize
+from lit_video.own_videos import first_answer
+from lit_video.training import rehearsal
+from lit_video.utils import environment
 
 CPU = torch.device("cpu")
 SMALL = ["--size", "Ti", "--image-size", "32", "--device", "cpu"]
@@ -123,6 +128,22 @@ def test_reverses_cancel_the_gradient_of_a_row_that_is_blind_to_order(measured, 
     noise = {row["films"]: row["noise"] for row in rows}
     assert noise["unrelated"] > 1e-4
     assert noise["reverses"] < 1e-4 * noise["unrelated"]
+
+
+def test_minutes_of_the_processor_count_no_waiting(monkeypatch, tmp_path):
+    for module in (environment, step_times, rehearsal, first_answer, import_module("lit_video.api.finetune")):
+        monkeypatch.setattr(module, "time", time)  # so that the clock is put back
+    monkeypatch.setattr(minutes, "table_of_videos", lambda *_, file, **named: file.write_text("path,label"))
+
+    def finetune(table, **_):
+        waited = environment.seconds(lambda: time.sleep(0.3), CPU)
+        return SimpleNamespace(planned_seconds=waited, seconds=first_answer.time.monotonic())
+
+    monkeypatch.setattr(minutes.lit_video, "finetune", finetune)
+    before = harness.processor_seconds()
+    found = minutes.finetuned("avletters", SimpleNamespace(cpu=True, minutes=1.0, videos=tmp_path))
+    assert found["promised"] < 0.2
+    assert before <= found["used"] <= harness.processor_seconds()
 
 
 def test_promised_and_used_minutes_stand_side_by_side(measured, monkeypatch, tmp_path, capsys):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
 from lit_video.inference.result_pictures import confusion_figure, heat_map, points_figure
 from lit_video.tables.rendering import GroupAccuracies
@@ -22,6 +23,17 @@ def opacity(figure):
     """Return the opacity of every cell."""
     (image,) = figure.axes[0].images
     return image.get_array()[..., 3]
+
+
+def check_text_on_a_phone(figure):
+    """Check that no text is below nine pixels where the picture is 358 pixels wide, and that no title is cut off."""
+    scale = 358 / figure.bbox.width
+    for text in figure.findobj(Text):
+        if text.get_visible() and text.get_text().strip():
+            assert text.get_fontsize() * figure.dpi / 72 * scale >= 9, text
+    for axes in figure.axes:
+        box = axes.title.get_window_extent()
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.x1
 
 
 def test_a_confusion_matrix_holds_the_counts_and_the_shares_of_each_class():
@@ -54,7 +66,7 @@ def test_a_heat_map_of_directions_is_white_at_the_floor_and_ends_with_the_bounds
 
 
 @pytest.mark.parametrize("classes", [5, 31])
-def test_no_class_is_cut_off_beside_the_points(classes):
+def test_no_class_is_cut_off_below_the_points(classes):
     names = [f"class {number} of a name that is rather long" for number in range(classes)]
     figure = points_figure(np.eye(classes, 2), names, [False] * classes, title="title")
     figure.set_dpi(150)  # that of the files
@@ -62,4 +74,5 @@ def test_no_class_is_cut_off_beside_the_points(classes):
     (legend,) = figure.legends
     assert [text.get_text().split()[1] for text in legend.get_texts()] == [*map(str, range(classes))]
     box = legend.get_window_extent()
-    assert box.x0 >= figure.axes[0].get_window_extent().x1 and box.y0 >= 0 and box.x1 <= figure.bbox.x1
+    assert box.y1 <= figure.axes[0].get_window_extent().y0 and box.y0 >= 0 and 0 <= box.x0 < box.x1 <= figure.bbox.x1
+    check_text_on_a_phone(figure)

@@ -6,9 +6,11 @@ import sys
 
 import pytest
 import torch
+from torch import nn
 
 import lit_video
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
+from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.vit import ViTSize
 
 CLIP = dict(num_frames=4, image_size=16, size=ViTSize(16, 1, 2), patch_size=8)
@@ -139,6 +141,38 @@ def test_a_learning_rate_is_one_of_optimization(family):
 )
 def test_a_scheme_is_called_by_family_and_attention(family, options, name):
     assert family(5, **CLIP, **options).scheme_name == name
+
+
+@pytest.mark.parametrize("family", [ConvNet, Perceiver, TimeSformer, ViViT, XViT])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"embed_dim": 64}, "has no argument embed_dim"),
+        ({"num_classes": 1}, "num_classes is 1: with a single class"),
+        ({"task_loss": "max"}, "task_loss is 'max'"),
+    ],
+)
+def test_arguments_are_checked_before_any_part_is_built(family, wrong, message, monkeypatch):
+    def build(*parts, **options):
+        raise AssertionError("a part is built")
+
+    monkeypatch.setattr(nn.Module, "__init__", build)
+    with pytest.raises((TypeError, ValueError), match=message):
+        family(**{"num_classes": 4} | wrong)
+
+
+def test_an_argument_of_the_users_own_class_behind_a_family_is_taken():
+    class Tagged(VideoClassifier):
+        def __init__(self, *parts, tag, **options):
+            super().__init__(*parts, **options)
+            self.tag = tag
+
+    class Own(XViT, Tagged):
+        pass
+
+    assert Own(5, **CLIP, tag="mine").tag == "mine"
+    with pytest.raises(TypeError, match="Own has no argument tg"):
+        Own(5, **CLIP, tag="mine", tg=1)
 
 
 def test_a_misspelt_argument_is_named_with_the_nearest():

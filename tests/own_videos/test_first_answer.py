@@ -8,7 +8,7 @@ import pytest
 from lit_video.datamodules.drawing import encode
 from lit_video.own_videos import first_answer as module
 from lit_video.own_videos.finding import OwnVideo
-from lit_video.own_videos.first_answer import answered_better, first_answer
+from lit_video.own_videos.first_answer import answered_better, compared_in_words, first_answer
 
 EACH = 8  # videos of each class
 
@@ -49,6 +49,18 @@ def test_validation_videos_are_tested_where_there_are_any_and_no_test_video(film
     answer = first_answer(folder, [*divided, of_test], None)
     assert answer.tested == splits.count("val")
     assert "4 videos are right (validation videos" in str(answer)
+
+
+def test_an_answer_of_some_of_the_videos_says_so(films, monkeypatch):
+    whole = first_answer(*films, None)
+    assert "at random" not in str(whole)
+    assert compared_in_words(whole.right, whole.right).endswith(f"first answer {whole.accuracy.value:.1f} %")
+
+    monkeypatch.setattr(module, "MOST_VIDEOS", 12)
+    answer = first_answer(*films, None)
+    assert answer.tested == 12 and f", 12 of {2 * EACH} videos taken at random, 95 %" in str(answer)
+    line = compared_in_words(whole.right, answer.right)
+    assert line.endswith(f"first answer {answer.accuracy.value:.1f} % of a sample of 12 of these {2 * EACH} videos")
 
 
 def test_videos_of_too_few_draws_have_no_interval(films):

@@ -13,6 +13,7 @@ from lit_video.probes.heads import linear_hits
 from lit_video.probes.picture import figure_of
 from lit_video.probes.videos import ProbeVideos, steps_of
 from lit_video.tables.statistics import accuracy_interval, chance_of_share
+from tests.inference.test_result_pictures import check_text_on_a_phone
 from tests.probes.conftest import mean_colours, motion, probed, still
 
 
@@ -146,12 +147,14 @@ class _Nothing:
 
 
 def check_picture(figure):
-    """Check that no mark of the legend is told by its colour alone, and that the legend is not cut off."""
+    """Check that no mark is told by its colour alone, that nothing is cut off, and text where the page is a phone's."""
+    assert len(figure.axes) == 2
     figure.set_dpi(150)  # that of the files
     FigureCanvasAgg(figure).draw()
     (legend,) = figure.legends
     box = legend.get_window_extent()
     assert box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y0 >= 0
+    check_text_on_a_phone(figure)
     marks = [(line.get_marker(), line.get_markerfacecolor() == "white") for line in legend.get_lines()]
     assert len({*marks}) == len(marks)
     assert not {line.get_marker() for line in figure.axes[0].lines} & {"o"}, "no test is of what is recognised"

@@ -56,3 +56,12 @@ def test_a_click_and_a_key_sort_a_table(driver):
     assert (header.get_attribute("aria-sort"), column(4)) == ("none", before)
     buttons[0].click()
     assert column(0) == sorted(column(0), key=str.casefold) and header.get_attribute("aria-sort") == "none"
+
+
+@pytest.mark.parametrize("tag", ["p", "li", "h2", "summary", "dd"])
+def test_a_long_path_does_not_leave_a_page_as_narrow_as_a_phone(tag, driver):
+    size = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    put = "const part = document.createElement(arguments[0]); part.textContent = arguments[1]"
+    driver.execute_script(f"{put}; document.body.append(part)", tag, "own/" + "a_folder_with_a_name/" * 6)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= size["width"]

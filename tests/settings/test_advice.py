@@ -8,12 +8,14 @@ from lit_video.errors import UserError
 from lit_video.experiment.constructors import find_class
 from lit_video.experiment.ignored import refuse_ignored
 from lit_video.experiment.request import build_request
+from lit_video.settings.effects import UNREAD
 from lit_video.settings.flags import as_user_settings, read_flags
 from lit_video.video.augmentation import Augmentation, recipe
 from lit_video.video.sampling import Dense
 
 SAMPLING = {"class_path": "Dense", "init_args": {"seconds": 0.5}}
 RECIPE = ("row", [("data.augmentation", "timesformer")])
+LOGISTIC = ("row", [("model.optimization.optimizer", "logistic")])
 # a call; the advice; the call after it
 TOLD = {
     "an object": (
@@ -36,12 +38,40 @@ TOLD = {
         "write all its settings",
         lambda: refuse_ignored([], [RECIPE, ("flag", [("data.augmentation", {"flip": 0.5})])]) or True,
     ),
+    "a setting that the optimizer does not read": (
+        lambda: refuse_ignored([], [LOGISTIC, ("command line", [("model.optimization.lr", 0.1)])]),
+        "command line: model.optimization.lr: optimizer logistic does not read it; leave it out",
+        lambda: refuse_ignored([], [LOGISTIC, ("command line", [])]) or True,
+    ),
     "a recipe for other clips": (
         lambda: recipe("timesformer", 32),
         "write its settings as a mapping, with a short_side for this size",
         lambda: recipe(Augmentation(short_side=(36, 46), policy="none"), 32),
     ),
 }
+
+
+RATE = [("model.optimization.lr", 0.5)]
+WHOLE = {"optimizer": "logistic"} | dict.fromkeys(UNREAD["logistic"])
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [("recipe", RATE), LOGISTIC],
+        [LOGISTIC, ("own file", [("model.optimization", {"optimizer": "adamw", "lr": 0.1})])],
+        [("printed", [("model.optimization", WHOLE)])],
+    ],
+    ids=["before the optimizer", "beside another optimizer", "every setting, printed"],
+)
+def test_settings_of_another_optimizer_and_printed_ones_are_taken(layers):
+    refuse_ignored([], layers)
+
+
+@pytest.mark.parametrize("given", [{"lr": 0.1, "optimizer": "logistic"}, {"optimizer": "adamw", "momentum": 0.5}])
+def test_a_setting_is_refused_beside_the_optimizer_that_does_not_read_it(given):
+    with pytest.raises(UserError, match=r"^row: model\.optimization\.\w+: optimizer \w+ does not read it"):
+        refuse_ignored([], [("row", [("model.optimization", given)])])
 
 
 @pytest.mark.parametrize("case", TOLD)

@@ -3,14 +3,16 @@
 import inspect
 from collections import Counter
 from dataclasses import fields
+from typing import get_args, get_type_hints
 
 import pytest
 
 from lit_video import datamodules, modules
 from lit_video.experiment import cli
+from lit_video.modules.optimization import Optimization, make_optimizer, rate
 from lit_video.network.vit import ViTSize
 from lit_video.settings.differences import FOLDERS, FREE, TESTS
-from lit_video.settings.effects import DATA, MODEL, RUN_KEYS, data_keys, model_keys
+from lit_video.settings.effects import DATA, DEFAULT_OPTIMIZER, MODEL, RUN_KEYS, UNREAD, data_keys, model_keys
 
 
 def arguments(package, base):
@@ -60,3 +62,48 @@ def test_no_setting_begins_with_the_name_of_another_that_a_run_may_change():
     names = {*model_keys(*MODEL), *data_keys(*DATA), *sum(RUN_KEYS.values(), ())}
     changing = {*FREE, *FOLDERS, *TESTS} & names
     assert not {(one, other) for one in changing for other in names - {one} if other.startswith(one)}
+
+
+# a value of each setting of an optimization unlike the default
+OTHER = {
+    "lr": 0.5,
+    "momentum": 0.5,
+    "nesterov": True,
+    "betas": (0.5, 0.5),
+    "weight_decay": 0.5,
+    "decay_all": True,
+    "layer_decay": 0.5,
+    "warmup": 0.5,
+    "warmup_start": 0.5,
+    "milestones": (0.5,),
+    "cooldown": 0.5,
+    "whole_cosine": True,
+}
+
+
+def training_of(optimization):
+    """Return what an optimizer does: its groups of parameters, their settings, and the rates of ten steps."""
+    model = modules.XViT(2, 2, 16, size=ViTSize(16, 1, 2), patch_size=8)
+    groups = make_optimizer(optimization, model).param_groups
+    settings = []
+    for group in groups:
+        settings.append({key: value for key, value in group.items() if key != "params"} | {"of": len(group["params"])})
+    return settings, [rate(optimization, step / 10) for step in range(10)]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw", "muon"])
+def test_what_an_optimizer_does_not_read_is_listed(optimizer):
+    usual = training_of(Optimization(optimizer))
+    refused = {"decay_all"} if optimizer == "muon" else set()
+    read = {
+        name
+        for name, value in OTHER.items()
+        if name not in refused and training_of(Optimization(optimizer, **{name: value})) != usual
+    }
+    assert OTHER.keys() - read == {*UNREAD[optimizer]}
+
+
+def test_the_list_is_that_of_the_optimizations_settings():
+    assert {*UNREAD["logistic"]} == OTHER.keys() == {one.name for one in fields(Optimization)} - {"optimizer"}
+    assert UNREAD.keys() == {*get_args(get_type_hints(Optimization)["optimizer"])}
+    assert Optimization().optimizer == DEFAULT_OPTIMIZER

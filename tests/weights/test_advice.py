@@ -8,13 +8,18 @@ import yaml
 from timm.models.vision_transformer import VisionTransformer
 
 from lit_video.errors import UserError
+from lit_video.experiment.request import build_request
+from lit_video.experiment.spec import Spec
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
+from lit_video.settings.flags import read_flags
+from lit_video.training.check import checked
 from lit_video.weights.image_vit import load_image_vit
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.reading import StoredWeights, read_weights
 from lit_video.weights.settings import refuse_another_grid, refuse_other_pixels, refuse_other_settings
 from tests.commands.test_weights_settings import RELEASED, release, stored
+from tests.conftest import ROOT
 
 SMALL = {"num_frames": 4, "image_size": 16, "size": ViTSize(16, 1, 2), "patch_size": 8}
 PIXELS = {"mean": 0.5, "std": 0.5, "channels": "rgb"}
@@ -29,7 +34,7 @@ def flags_in(error):
 def image_vit(**options):
     """Return the weights of a small image model of timm."""
     sizes = dict(img_size=16, patch_size=8, embed_dim=16, depth=1, num_heads=2, num_classes=0)
-    return VisionTransformer(**sizes, **options).state_dict()
+    return VisionTransformer(**sizes | options).state_dict()
 
 
 NO_TOKEN = {"class_token": False, "global_pool": "avg", "fc_norm": False}
@@ -37,8 +42,8 @@ NO_TOKEN = {"class_token": False, "global_pool": "avg", "fc_norm": False}
 POOLS = {
     "no class token": (
         "token",
-        dict(class_token=False, global_pool="avg", fc_norm=False),
-        "give ViViT --model.pool mean",
+        NO_TOKEN,
+        "give --model ViViT --model.pool mean",
         ["mean"],
     ),
     "a norm of a mean": ("fc_norm", {}, "give mean or token", ["mean", "token"]),
@@ -52,6 +57,26 @@ def test_an_image_model_starts_a_network_with_the_pool_that_is_told(case):
         load_image_vit(ViViT(4, pool=pool, **SMALL).network, image_vit(**options))
     for other in told:
         assert load_image_vit(ViViT(4, pool=other, **SMALL).network, image_vit(**options))
+
+
+@pytest.mark.parametrize(
+    ("table", "row"), [("ablation_tw", "tw1"), ("vivit_models", "model1"), ("vivit_models", "model2")]
+)
+def test_an_image_model_without_a_class_token_starts_a_row_with_the_flags_that_are_told(table, row, tmp_path):
+    file = tmp_path / "image.pth"
+    torch.save(image_vit(**NO_TOKEN, embed_dim=48, depth=4, num_heads=4), file)
+    flags = ["--data.root", str(tmp_path), "--model.image_weights", str(file)]
+
+    def check(*more):
+        words = [*flags, *more]
+        settings = read_flags(f"{name}={value}" for name, value in zip(words[::2], words[1::2], strict=True))
+        run = build_request([ROOT / f"experiments/{table}.yaml"], [row], user_settings=settings).runs[0]
+        return checked(Spec(run)).model
+
+    with pytest.raises(UserError, match="no class token") as error:
+        check()
+    model = check(*str(error.value).partition("give ")[2].split())
+    assert isinstance(model, ViViT) and model.hparams["pool"] == "mean"
 
 
 @pytest.mark.parametrize("kind", ["self", "cross"])
