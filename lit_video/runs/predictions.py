@@ -15,7 +15,7 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, takewhile
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -119,27 +119,36 @@ class TaskPredictions:
 
     @property
     def skill(self) -> NDArray[np.str_] | None:
-        """Name of each video's skill, the words that its class and the opposite one begin with: ``(videos,)``."""
+        """Name of each video's skill, see :attr:`opposites`: ``(videos,)``."""
         if self.opposite is None:
             return None
-        return np.array([self.skill_of(number) for number in range(len(self.classes))])[self.target]
+        names = np.empty(len(self.classes), object)
+        for name, pair in self.opposites.items():
+            names[[*pair]] = name
+        return names.astype(str)[self.target]
 
     @property
     def opposites(self) -> dict[str, tuple[int, int]]:
-        """The two classes of each skill, by its name; empty if classes have no directions."""
+        """The two classes of each skill, by its name; empty if classes have no directions.
+
+        A skill is named by the words that its two classes begin with and no other class does, as few as possible:
+        ``duration`` for ``duration long first`` and ``duration long last``.
+        """
         if self.opposite is None:
             return {}
-        pairs = {tuple(sorted((number, int(other)))) for number, other in enumerate(self.opposite)}
-        return {self.skill_of(first): (first, second) for first, second in sorted(pairs)}
+        pairs = sorted({(min(pair), max(pair)) for pair in enumerate(map(int, self.opposite))})
+        return {self._shared_words(pair): pair for pair in pairs}
 
-    def skill_of(self, number: int) -> str:
-        """Return the name of a class's skill; refuse classes without directions."""
-        if self.opposite is None:
-            raise ValueError("the classes of these predictions have no opposites")
-        words = self.classes[number].split()
-        others = self.classes[int(self.opposite[number])].split()
-        shared = takewhile(lambda both: both[0] == both[1], zip(words, others, strict=False))
-        return " ".join(word for word, _ in shared)
+    def _shared_words(self, pair: tuple[int, int]) -> str:
+        """Return the fewest words that two classes begin with and no other class does; refuse classes without any."""
+        words = [name.split() for name in self.classes]
+        first, second = (words[number] for number in pair)
+        for count in range(1, len(first) + 1):
+            start = first[:count]
+            if second[:count] == start and sum(others[:count] == start for others in words) == 2:
+                return " ".join(start)
+        names = " and ".join(repr(self.classes[number]) for number in pair)
+        raise ValueError(f"classes {names} have no name of a skill: words that both begin with, and no other class")
 
     @property
     def confusion(self) -> NDArray[np.int64]:

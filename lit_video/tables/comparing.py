@@ -165,5 +165,8 @@ def _told(first: TrainedRow, second: TrainedRow, every: frozenset[str]) -> tuple
     A control is asked for all skills of the other row: what a sum over frames tells of them belongs to its score.
     """
     told = [row.told for row in (first, second) if not row.is_control and row.told is not None]
+    unknown = frozenset[str]().union(*told) - every
+    if unknown and every:
+        raise ValueError(f"{', '.join(sorted(unknown))}: no such skill among {', '.join(sorted(every))}")
     shared = every.intersection(*told)
     return (shared, False) if shared else (every, bool(every) and len(told) > 1)

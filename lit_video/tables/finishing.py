@@ -188,6 +188,8 @@ def finish(
         raise ValueError("the classes of these predictions have no opposites, so no direction is right or wrong")
     right = fresh.hits(DIRECTION)
     films = fresh.tasks[""]
+    if unknown := {*told} - films.opposites.keys():
+        raise ValueError(f"{', '.join(sorted(unknown))}: no such skill among {', '.join(films.opposites)}")
     learned = trained.tasks[""]
     draws = fresh.draws.number if fresh.draws else None
 

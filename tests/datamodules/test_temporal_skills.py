@@ -8,6 +8,8 @@ from lit_video.datamodules import Augmentation, Dense, TemporalSkills, WholeVide
 from lit_video.datamodules.checks import refuse_choice
 from lit_video.datamodules.films import FLASHES, find_skill
 from lit_video.datamodules.temporal_skills import DrawnPair
+from lit_video.engine.predictions import opposite_classes
+from lit_video.runs.predictions import TaskPredictions
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.seeding import digest
 
@@ -108,6 +110,17 @@ def test_classes_are_skills_times_directions_and_known_before_any_video_is_writt
     assert data.opposites == {"zoom": (0, 1), "order3": (2, 3)}
     assert skills(tmp_path).num_classes == 16
     assert not list(tmp_path.iterdir())
+
+
+def test_predictions_know_every_skill_by_the_name_that_the_data_give_it(tmp_path):
+    """Verdicts read the skills' names from classes; a name of their own would leave the skill out of every verdict."""
+    further = ("count", "speed", "occlusion", "order5", "order7")
+    data = skills(tmp_path, skills=(*temporal_skills.SKILLS, *further), num_frames=16)
+    target = np.arange(data.num_classes)
+    opposite = opposite_classes(data.opposites)
+    task = TaskPredictions.of_logits(np.eye(len(target)), target, data.class_names, opposite=opposite)
+    assert task.opposites == data.opposites
+    assert [*task.skill] == [name for name in data.opposites for _ in range(2)]
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,20 @@ def test_packs_keep_directions(tmp_path):
     assert packed.tasks[""].recognised.tolist() == [False, True]
 
 
+def test_a_skill_is_named_by_the_fewest_words_that_its_classes_alone_begin_with():
+    def opposites(*classes):
+        return TaskPredictions.of_logits(np.eye(4), np.arange(4), classes, opposite=OPPOSITE).opposites
+
+    names = ("duration long last", "duration long first", "drift up left", "drift up right")
+    assert opposites(*names) == {"duration": (0, 1), "drift": (2, 3)}
+    assert opposites("drift up left", "drift up right", "drift on left", "drift on right") == {
+        "drift up": (0, 1),
+        "drift on": (2, 3),
+    }
+    with pytest.raises(ValueError, match=r"classes 'drift left' and 'drift right' have no name of a skill"):
+        opposites("drift left", "drift right", "drift up", "zoom in")
+
+
 def test_opposites_that_are_no_pairs_are_refused(tmp_path):
     logits, target = np.zeros((2, 4), np.float32), np.array([0, 0])
     save_logits(tmp_path, np.arange(2), {"": (logits, target, list("abcd"))}, opposite=np.array([1, 2, 3, 0]))

@@ -42,6 +42,11 @@ def test_a_skill_at_chance_has_not_begun_whatever_was_memorised():
     assert {skill: direction.value for skill, direction in end.direction.items()} == {"drift": 95, "zoom": 50}
 
 
+def test_a_skill_that_the_predictions_do_not_know_is_refused():
+    with pytest.raises(ValueError, match="duration: no such skill among drift, zoom"):
+        finish(ALL, ALL, [*OPPOSITES, "duration"])
+
+
 def test_training_films_that_are_right_finish_a_skill():
     end = finish(ALL, predictions(drift=60, zoom=60), OPPOSITES)
     assert not end.not_begun and not end.unfinished and end.gain is None
