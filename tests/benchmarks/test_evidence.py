@@ -232,5 +232,6 @@ def test_the_campaign_trains_every_row_of_its_tables_with_equal_seeds():
         seeds.setdefault((run.table, run.read.scale), {}).setdefault(run.row, set()).add(run.seed)
     for (name, scale), rows in seeds.items():
         table = read_table([evidence.EXPERIMENTS / f"{name}.yaml"])
-        assert scale == table.scale and rows.keys() == {row.name for row in table.rows}, name
+        is_whole = rows.keys() == {row.name for row in table.rows}
+        assert is_whole or scale != table.scale, name
         assert len({*map(frozenset, rows.values())}) == 1, f"{name}: {rows}"
