@@ -13,7 +13,7 @@ from typing import Literal
 
 from lit_video.runs.finished import FinishedRun
 from lit_video.tables.contrasts import run_contrast
-from lit_video.tables.finishing import learned_share, lesson_skills, why_unfinished
+from lit_video.tables.finishing import learned_share, lesson_skills, refuse_unknown_skills, why_unfinished
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import FEWEST_CLUSTERS, Interval, mean_of_halves
 from lit_video.utils.text import plural
@@ -165,8 +165,8 @@ def _told(first: TrainedRow, second: TrainedRow, every: frozenset[str]) -> tuple
     A control is asked for all skills of the other row: what a sum over frames tells of them belongs to its score.
     """
     told = [row.told for row in (first, second) if not row.is_control and row.told is not None]
-    unknown = frozenset[str]().union(*told) - every
-    if unknown and every:
-        raise ValueError(f"{', '.join(sorted(unknown))}: no such skill among {', '.join(sorted(every))}")
+    if every:
+        for skills in told:
+            refuse_unknown_skills(skills, every)
     shared = every.intersection(*told)
     return (shared, False) if shared else (every, bool(every) and len(told) > 1)

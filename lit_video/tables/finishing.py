@@ -152,6 +152,13 @@ def end_of(run: FinishedRun, half: FinishedRun | None, told: Collection[str]) ->
     return finish(trained, fresh, told, half=before)
 
 
+def refuse_unknown_skills(told: Collection[str], skills: Collection[str]) -> None:
+    """Refuse skills that a row can tell and its predictions do not know, which would be left out silently."""
+    unknown = {*told} - {*skills}
+    if unknown:
+        raise ValueError(f"{', '.join(sorted(unknown))}: no such skill among {', '.join(sorted(skills))}")
+
+
 @dataclass(frozen=True)
 class Finish:
     """How a training ended: its skills, and what the second half of the steps added."""
@@ -188,14 +195,14 @@ def finish(
         raise ValueError("the classes of these predictions have no opposites, so no direction is right or wrong")
     right = fresh.hits(DIRECTION)
     films = fresh.tasks[""]
-    if unknown := {*told} - films.opposites.keys():
-        raise ValueError(f"{', '.join(sorted(unknown))}: no such skill among {', '.join(films.opposites)}")
+    skills = films.opposites
+    refuse_unknown_skills(told, skills)
     learned = trained.tasks[""]
     draws = fresh.draws.number if fresh.draws else None
 
     direction = {}
     shares = {}
-    for skill, classes in films.opposites.items():
+    for skill, classes in skills.items():
         if skill in told:
             of_skill = np.isin(films.target, classes)
             groups = None if draws is None else draws[of_skill]
@@ -203,7 +210,7 @@ def finish(
             shares[skill] = 100 * float(learned.hits()[np.isin(learned.target, classes)].mean())
 
     end = Finish(direction, shares)
-    begun = [classes for skill, classes in films.opposites.items() if skill in direction.keys() - end.not_begun]
+    begun = [classes for skill, classes in skills.items() if skill in direction.keys() - end.not_begun]
     if half is None or not begun:
         return end
     of_begun = np.isin(films.target, begun)
