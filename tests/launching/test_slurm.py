@@ -81,7 +81,7 @@ def states(job):
 
 
 def finished(job):
-    assert not {"FAILED", "TIMEOUT", "NODE_FAIL", "CANCELLED"} & set(states(job)), states(job)
+    assert not {"FAILED", "TIMEOUT", "NODE_FAIL", "CANCELLED"} & set(states(job)), call("scontrol", "show", "job", job)
     return set(states(job)) == {"COMPLETED"}
 
 
@@ -104,6 +104,7 @@ def in_training(run_dir):
 def start_again(job):
     """Skip the minutes for which Slurm delays a requeued job, and wait until it has finished."""
     wait_for(lambda: states(job) == ["PENDING"], job)
+    time.sleep(2)  # started again within the second of its end, a job fails ("Job credential revoked", Slurm 22.05)
     call("scontrol", "update", f"jobid={job}", "StartTime=now")
     wait_for(lambda: finished(job), job)
 
