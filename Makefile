@@ -56,7 +56,7 @@ strip: setup  ## take outputs out of the notebooks, as they are kept
 	$(BIN)/python notebooks/strip_outputs.py notebooks/*.ipynb || true
 
 docs: $(VENV)/docs_ready build/results.html  ## README, docs/, API, results, notebooks as a site in site/ (nothing is fetched when read)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "wrote site/; with search: $(BIN)/python -m http.server -d site"
 
 reproduce: setup  ## REPRODUCE.md and docs/results from the packed runs (check only: python -m benchmarks.papers --check)

@@ -31,16 +31,19 @@ LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[#)])")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the repository's root, and a page for every file or folder that some page links to."""
+    """Add pages of README.md and REPRODUCE.md, of notebooks, and of every file or folder that some page links to."""
     for path, place in PAGES.items():
         files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
     for name, module in API.items():
         files.append(File.generated(config, f"api/{name}.md", content=api(module)))
     content = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else NO_RESULTS
     files.append(File.generated(config, "results.html", content=content))
-    pages = [ROOT / path for path in PAGES] + [*ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.ipynb")]
-    for file in sorted({file for page in pages for file in linked(page)} - {ROOT / path for path in PAGES}):
-        if not file.is_relative_to(ROOT / "docs"):
+
+    notebooks = [*ROOT.glob("notebooks/*.ipynb")]
+    pages = [*(ROOT / path for path in PAGES), *ROOT.glob("docs/**/*.md"), *notebooks]
+    shown_files = {*notebooks, *(file for page in pages for file in linked(page))}
+    for file in sorted(shown_files - {ROOT / path for path in PAGES}):
+        if place_of(file).startswith("files/"):
             files.append(File.generated(config, place_of(file), content=shown(file)))
     return files
 
@@ -79,7 +82,7 @@ def linked(page: Path) -> Iterator[Path]:
 def place_of(path: Path) -> str:
     """Return a file's or folder's page in the site, or the file itself in ``docs``."""
     name = path.relative_to(ROOT).as_posix()
-    if path.is_relative_to(ROOT / "docs"):
+    if path.is_relative_to(ROOT / "docs") and not path.is_dir():
         return path.relative_to(ROOT / "docs").as_posix()
     return PAGES.get(name, f"files/{name}.md")
 
