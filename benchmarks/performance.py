@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchmarks import data, exports, gradient_noise, long, mixing, model, step
+from benchmarks import data, exports, first_minutes, gradient_noise, long, mixing, model, step
 from benchmarks.harness import FORWARD, TRAIN, Result, Row, Table, ran
 from benchmarks.roundings import roundings_apart
 from lit_video.errors import UserError
@@ -48,6 +48,7 @@ SPEED = {mode: f"{mode}_clips_per_second" for mode in (FORWARD, TRAIN)}
 Tables = Callable[[Result], Iterable[Table]]
 # heading, patterns of files in gpu/ and cpu/, function that returns their tables
 SECTIONS: tuple[tuple[str, tuple[str, ...], Tables], ...] = (
+    ("Commands as typed", ("first_minutes",), first_minutes.tables),
     ("Models", ("model*", "compile"), model.tables),
     ("The mixing layer", ("mixing",), mixing.tables),
     ("Long clips", ("long",), long.tables),

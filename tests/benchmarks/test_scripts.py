@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import clip_decoders, data, exports, harness, minutes, models, transfer
+from benchmarks import clip_decoders, data, exports, first_minutes, harness, minutes, models, transfer
 from benchmarks.long import exponents
 from benchmarks.sample_videos import KINDS, encode
 from lit_video.datamodules import drawing
 from lit_video.engine import step_times
+from lit_video.errors import UserError
 from lit_video.network.vit import SIZES, ViTSize
 from lit_video.own_videos import first_answer
 from lit_video.training import rehearsal
@@ -128,6 +129,16 @@ def test_reverses_cancel_the_gradient_of_a_row_that_is_blind_to_order(measured, 
     noise = {row["films"]: row["noise"] for row in rows}
     assert noise["unrelated"] > 1e-4
     assert noise["reverses"] < 1e-4 * noise["unrelated"]
+
+
+def test_commands_run_as_typed_and_end_as_they_should(measured, monkeypatch):
+    refused = first_minutes.COMMANDS[2]
+    monkeypatch.setattr(first_minutes, "COMMANDS", (refused, ("another's scheme", "python my_scheme.py", 0)))
+    rows = measured("first_minutes", "--repeats", "1")["rows"]
+    assert [row["shown"] for row in rows] == [refused[1], "python my_scheme.py"]
+    assert all(0 < row["first_line"] <= row["seconds"] and row["processor"] > 0 for row in rows)
+    with pytest.raises(UserError, match=r"fit ablation_tw .*: ended with 2: error: .*batch_sizes: no such setting"):
+        first_minutes.timed(refused[1], 0)
 
 
 def test_minutes_of_the_processor_count_no_waiting(monkeypatch, tmp_path):
