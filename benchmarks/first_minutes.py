@@ -2,7 +2,7 @@
 
     python -m benchmarks.first_minutes [--videos DIR] -o first_minutes.json
 
-``--videos`` is a folder of classes of videos for ``finetune``, whose row is left out without it. The scheme of one's
+``--videos`` is a folder of labelled videos for ``finetune``, whose row is left out without it. The scheme of one's
 own is that of docs/adding.md, the Python code that of README.md.
 """
 
@@ -40,7 +40,7 @@ COMMANDS = (
 def main() -> int:
     """Time the commands in turns, and print a table."""
     made = parser("first_minutes", str(__doc__), repeats=3)
-    made.add_argument("--videos", type=Path, metavar="DIR", help="a folder of classes, for finetune")
+    made.add_argument("--videos", type=Path, metavar="DIR", help="labelled videos, for finetune")
     arguments = made.parse_args()
     measurement = Measurement("first_minutes", arguments)
     commands = list(COMMANDS)
