@@ -25,6 +25,7 @@ from lit_video.utils.text import plural
 
 CHANCE = 50.0  # percent of directions
 VALIDATED = "val/direction/"  # start of the names of directions by skill in a curve
+TESTED = "test/direction/"  # the same in a result
 LEARNED = 90.0  # percent of the training videos, or of a skill's training films
 TRAINED = "train/video_top1"  # name of the accuracy on training videos among a result's metrics
 GAIN = 3.0  # points by which twice the training may help a finished row
@@ -126,12 +127,19 @@ def begun_by_step(run: FinishedRun) -> dict[int, dict[str, bool]]:
 def steps_to_begin(run: FinishedRun) -> dict[str, int | None]:
     """Return after how many steps a run's directions stay above chance on the validation videos, by skill.
 
-    Validation comes at some steps only. A skill that is at chance at the end has ``None``. See :func:`begun_by_step`.
+    Validation comes at some steps only, and seldom at the last: a skill that only the test finds above chance has begun
+    with the last step. A skill that is at chance at the end has ``None``. See :func:`begun_by_step`.
     """
     steps: dict[str, int | None] = {}
     for step, begun in begun_by_step(run).items():
         for skill, is_begun in begun.items():
             steps[skill] = (steps.get(skill) or step) if is_begun else None
+
+    for skill in [skill for skill, step in steps.items() if step is None]:
+        tested = run.result.metrics.get(f"{TESTED}{skill}")
+        pairs = flatten(run.identity.settings)["data.init_args.pairs"]
+        if tested is not None and _is_above(tested, pairs[2]):
+            steps[skill] = run.result.steps
     return steps
 
 

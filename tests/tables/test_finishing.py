@@ -1,7 +1,10 @@
 """Test which trainings have finished, on made predictions of two skills."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from msgspec import structs
 
 from lit_video.runs.folder import write_curves
 from lit_video.runs.predictions import Draws, Predictions
@@ -117,6 +120,13 @@ def curve(folder, **by_skill):
 def test_a_skill_has_begun_at_the_step_from_which_it_stays_above_chance(tmp_path):
     run = curve(tmp_path, drift=[70, 80, 90], zoom=[50, 54, 75], meeting=[70, 50, 80], duration=[50, 80, 51])
     assert steps_to_begin(run) == {"drift": 500, "zoom": 1500, "meeting": 1500, "duration": None}
+
+
+def test_a_skill_that_only_the_test_finds_above_chance_has_begun_with_the_last_step(tmp_path):
+    run = curve(tmp_path, drift=[70, 80], meeting=[70, 54], zoom=[50, 54])
+    metrics = {"test/direction/drift": 90.0, "test/direction/meeting": 84.0, "test/direction/zoom": 51.0}
+    run = replace(run, result=structs.replace(run.result, metrics=metrics, steps=1200))
+    assert steps_to_begin(run) == {"drift": 500, "meeting": 1200, "zoom": None}
 
 
 def test_the_speed_of_learning_is_unknown_without_a_curve_by_skill(tmp_path):
