@@ -289,7 +289,7 @@ def speed_table(rows: Sequence[RowSummary]) -> tuple[str, list[str], list[list[s
     for row in timed:
         of_skills = [[str(steps or "-") for steps in row.begun.get(skill, ())] for skill in skills]
         body.append([row.label, *map(", ".join, of_skills)])
-    title = "Steps after which directions stay above chance in validation, or at the end in the test, by seed; -: not begun"
+    title = "Steps until directions stay above chance in validation, or at the end in the test, by seed; -: not begun"
     return title, ["row", *skills], body
 
 
