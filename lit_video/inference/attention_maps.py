@@ -29,7 +29,7 @@ from lit_video.utils.arguments import Positive, refuse_wrong_values
 from lit_video.utils.environment import choose_device
 from lit_video.utils.figures import content_of
 from lit_video.utils.files import write_bytes, writing
-from lit_video.utils.shown import Part, Shown
+from lit_video.utils.text import Part, Shown
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import Frames

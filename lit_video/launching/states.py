@@ -12,8 +12,7 @@ from typing import Literal
 
 from lit_video.errors import UserError
 from lit_video.experiment.request import Run
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import RUNNING, read_status
+from lit_video.runs.folder import RUNNING, read_finished, read_status
 from lit_video.runs.record import Status
 
 RunState = Literal["running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started"]

@@ -30,8 +30,13 @@ from lit_video.modules.metrics import (
     video_metric,
 )
 from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule, optimization_of
-from lit_video.modules.starting_weights import StartingWeights, backbone_digest, keep_features, tell_whether_awaited
-from lit_video.modules.weights_record import record_of
+from lit_video.modules.starting_weights import (
+    StartingWeights,
+    backbone_digest,
+    keep_features,
+    record_of,
+    tell_whether_awaited,
+)
 from lit_video.network.aggregation import Probe, keeping_inputs, linear_head, put_probe, replace_head
 from lit_video.network.block import Checkpointing, set_grad_checkpointing
 from lit_video.network.transformer import VideoTransformer, freeze_layers, undecayed, unwrapped

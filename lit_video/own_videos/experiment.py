@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.own_videos.finding import OwnVideos, find_own_videos, splits_of
+from lit_video.own_videos.finding import DRAW, OwnVideos, find_own_videos, splits_of, write_videos
 from lit_video.own_videos.listed import ColumnsAsked
-from lit_video.own_videos.listing import DRAW, write_videos
 from lit_video.tables.reading import folder_name
 from lit_video.tables.table import OWN_SCALE
 from lit_video.utils.annotations import read_annotations

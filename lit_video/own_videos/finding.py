@@ -1,4 +1,4 @@
-"""The videos of a folder and their classes: class folders, with or without splits, or a table."""
+"""The videos of a folder and their classes: class folders, with or without splits, or a table; the list of them."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from lit_video.errors import UserError
 from lit_video.own_videos.listed import AS_THEY_LOOK, ColumnsAsked, listed_videos
 from lit_video.utils.annotations import first_rows
 from lit_video.utils.columns import split_meant, with_eval
-from lit_video.utils.files import PICTURES, TABLES, entries_of, files_below, is_folder, is_video
+from lit_video.utils.files import PICTURES, TABLES, entries_of, files_below, is_folder, is_video, write_table
 from lit_video.utils.splits import SPLITS
 from lit_video.utils.text import case_twins, class_name, counted, natural, printable
 from lit_video.utils.video_files import TableForm, table_form
@@ -21,6 +21,7 @@ KINDS_NAMED = 10  # most kinds of unused files that are named
 LOOKED_AT = 10_000  # most files that are counted to say what is in a folder without class folders
 EXPECTED = "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
 EXPECTED += "or DIR/labels.csv with columns path and label"
+DRAW = "group"  # column that names the draw of each video
 
 
 @dataclass(frozen=True)
@@ -314,3 +315,23 @@ def found_in_words(own: OwnVideos, place: Path) -> list[str]:
         deeper = "; videos are read as DIR/CLASS/VIDEO, others by a table" if has_videos else ""
         notes.append(f"not used: {', '.join(kinds)}{deeper}")
     return notes
+
+
+def write_videos(file: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | None = None) -> list[str]:
+    """Write the table of videos with their segments, splits and draws, as far as they have any; return its columns."""
+    # blanks around a cell would be cut, so a path that begins or ends with one begins with a point
+    paths = [video.path if video.path == video.path.strip() else f"./{video.path}" for video in videos]
+    columns: dict[str, Sequence[str | None]] = {"path": paths, "label": labels_of(videos)}
+    if any(video.is_part for video in videos):
+        columns["start"] = [_seconds(video.start) for video in videos]
+        columns["end"] = [_seconds(video.end) for video in videos]
+    if any(splits_of(videos)):
+        columns["split"] = splits_of(videos)
+    if draws:
+        columns[DRAW] = draws
+    write_table(file, [[*columns], *zip(*columns.values(), strict=True)])
+    return [*columns]
+
+
+def _seconds(time: float | None) -> str:
+    return "" if time is None else repr(time)

@@ -19,16 +19,15 @@ from lit_video.errors import UserError
 from lit_video.own_videos import choices, dividing, groups
 from lit_video.own_videos.budget import GRADIENT_CLIP
 from lit_video.own_videos.choices import STILLS, Choice, nested
-from lit_video.own_videos.finding import OwnVideo, OwnVideos, found_in_words, splits_of
+from lit_video.own_videos.dividing import limits
+from lit_video.own_videos.finding import OwnVideo, OwnVideos, found_in_words, splits_of, write_videos
 from lit_video.own_videos.first_answer import FirstAnswer, first_answer
-from lit_video.own_videos.limits import limits
-from lit_video.own_videos.listing import write_videos
 from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.sizing import Chosen, Workload, choose_settings
 from lit_video.own_videos.starts import SCRATCH, Start
 from lit_video.utils.text import plural, printable
-from lit_video.video.content import copies
 from lit_video.video.decoding import decode
+from lit_video.video.trained_on import copies
 
 _logger = logging.getLogger(__name__)
 

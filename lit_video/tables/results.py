@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.runs.finished import FinishedRun, read_finished, short_value
-from lit_video.runs.folder import packed_files, run_folders, seed_of
+from lit_video.runs.folder import FinishedRun, packed_files, read_finished, run_folders, seed_of, short_value
 from lit_video.runs.record import Identity, Override, RunResult, differences
 from lit_video.settings.differences import LONGER, Difference, DifferenceKind
 from lit_video.settings.effects import data_keys

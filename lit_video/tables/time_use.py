@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.errors import UserError
-from lit_video.runs.finished import FinishedRun
+from lit_video.runs.folder import FinishedRun
 from lit_video.runs.predictions import (
     ONE_FRAME,
     ORDERS,

@@ -9,7 +9,7 @@ from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 from lit_video.errors import OptionError, UserError
 from lit_video.runs.chosen_checkpoint import record_beside
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from lit_video.utils.files import write_atomically
 
 _logger = logging.getLogger(__name__)
