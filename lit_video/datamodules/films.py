@@ -37,7 +37,7 @@ class Skill:
     backward: str  # class of the turn played backwards
     forward: str  # class of the turn as drawn
     shortest: int  # fewest steps of a turn that differs from every turn played backwards
-    # from the number of steps, the turns with all values of a discrete parameter, such as a gap; equally frequent
+    # function from the number of steps to the turns with all values of a discrete parameter (a gap), equally frequent
     turns: Callable[[int], Sequence[Turn]]
     # whether a turn has a first step; it has none if its motion goes on evenly from a random state
     seam: bool = True

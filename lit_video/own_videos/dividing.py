@@ -22,10 +22,10 @@ _logger = logging.getLogger(__name__)
 Indices = NDArray[np.intp]  # indices of videos
 
 PARTS = 5  # folds; else a fifth of the videos is for the test, and a fifth of the rest for validation
-FEW_TO_DIVIDE = 150  # with fewer videos, a third is for the test, and none for validation
+FEW_TO_DIVIDE = 150  # number of videos; of fewer, a third is for the test, and none for validation
 PARTS_OF_FEW = 3
-FEW_FOR_FOLDS = 300  # with fewer videos finetune cross-validates
-FEW_TO_TRAIN = FEW_FOR_FOLDS * (PARTS - 1) // PARTS  # with fewer training videos all train, as in a fold
+FEW_FOR_FOLDS = 300  # number of videos; finetune cross-validates fewer
+FEW_TO_TRAIN = FEW_FOR_FOLDS * (PARTS - 1) // PARTS  # number of training videos; of fewer all train, as in a fold
 ONE_GROUP = "all that train are one group, so none choose between checkpoints, and the last one is tested"
 TRIES = 50
 GROUPS_TRIED = 12_000  # groups that are divided in all tries together, at 4,000 a second; more are tried once
@@ -161,7 +161,10 @@ def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, most: int, 
 
     numbers = _numbered(labels)
     if len({*own_groups}) == len(among):
-        dealt = _dealt(numbers, number)
+        # dealt at random, class by class in turn, so that a class's parts differ by one video at most
+        shuffled = np.random.default_rng(0).permutation(len(numbers))
+        by_class = shuffled[np.argsort(numbers[shuffled], kind="stable")]
+        dealt = [by_class[part::number] for part in range(number)]
         uneven = [_unevenness(numbers, part, number) for part in dealt]
         return [among[dealt[index]] for index in np.argsort(uneven, kind="stable")]
 
@@ -190,13 +193,6 @@ def _numbered(labels: NDArray[np.str_]) -> Indices:
     """Return each label's number, in the order in which labels come first."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
-
-
-def _dealt(labels: Indices, parts: int) -> list[Indices]:
-    """Deal videos to parts at random, class by class in turn, so that a class's parts differ by one video at most."""
-    shuffled = np.random.default_rng(0).permutation(len(labels))
-    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    return [by_class[part::parts] for part in range(parts)]
 
 
 def _divided(labels: NDArray[np.str_], groups: NDArray[np.str_], parts: int, *, seed: int) -> list[Indices]:

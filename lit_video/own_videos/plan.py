@@ -117,7 +117,7 @@ class Plan:
     root: Path  # folder of the videos' paths
     title: str
     model: str  # name of the model's class
-    videos: Sequence[OwnVideo]  # with their splits
+    videos: Sequence[OwnVideo]  # each has its split
     draw_names: Sequence[str] | None  # draw of each video, see groups.Groups
     rows: TableRows  # rows of the experiment's table
     chosen: Sequence[Choice]  # every setting with its reason
@@ -149,13 +149,18 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
     for line in ["Chosen for these videos and this machine:", *lines, chosen.duration]:
         _logger.info(line)
 
+    title = f"Videos of {options.place.resolve().name}"
+    if not options.folds:
+        start = nested(chosen.choices)["model"].get("image_weights", "scratch")
+        title += f", all schemes from {DRAWN.get(start, start)}"
+
     rows = chosen.rows
     if divided.is_folded:
         rows = _fold_rows(rows, dividing.fold_names(divided.counts))
     return Plan(
         place=options.place,
         root=inspected.root,
-        title=_title(options, chosen.choices),
+        title=title,
         model=chosen.start.model,
         videos=divided.videos,
         draw_names=divided.draw_names,
@@ -328,14 +333,6 @@ def _pixels(root: Path, videos: Sequence[OwnVideo]) -> tuple[float, float] | Non
         return None
     pixels = np.concatenate([decode(path, [0]).ravel() / 255 for path in paths[:: max(1, len(paths) // SEEN)]])
     return float(pixels.mean()), float(pixels.std())
-
-
-def _title(options: PlanOptions, chosen: Sequence[Choice]) -> str:
-    title = f"Videos of {options.place.resolve().name}"
-    if options.folds:
-        return title
-    start = nested(chosen)["model"].get("image_weights", "scratch")
-    return f"{title}, all schemes from {DRAWN.get(start, start)}"
 
 
 def _fold_rows(rows: TableRows, names: list[str]) -> TableRows:

@@ -21,7 +21,7 @@ _UNTESTED: _Style = {"marker": "s", "color": LIGHT["ink"], "markersize": 5}
 def figure_of(title: str, measured: ProbeAccuracies) -> Figure:
     """Draw a line for each skill, in two panels, one above the other: recognised and direction."""
     skills = measured.skills
-    # as narrow as a phone, where words of ten points can be read
+    # the figure is as narrow as a phone, so that words of ten points can be read there
     figure = Figure(figsize=(5, 2 * (0.25 * len(skills) + 1.1) + 1.8), layout="constrained")
     above, below = figure.subplots(2, 1)
     heights = [len(skills) - number for number in range(len(skills))]

@@ -30,7 +30,7 @@ class TrainedRow:
 
     name: str
     runs: Sequence[FinishedRun]  # one for each seed
-    halves: Sequence[FinishedRun]  # with half of the steps, of some seeds or none
+    halves: Sequence[FinishedRun]  # runs with half of the steps, of some seeds or none
     is_control: bool
 
     @property

@@ -53,7 +53,7 @@ class RowSummary:
     """A row with its numbers."""
 
     name: str
-    label: str  # with remarks on its runs
+    label: str  # name and remarks on its runs
     first: RunResult | None  # result of its first seed, which tells costs and limits; left out if the row was not run
     seconds: float | None  # time of training, mean over seeds
     seeds: Sequence[int]  # empty for a row that was not run

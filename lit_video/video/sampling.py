@@ -240,7 +240,7 @@ class ReleasedDense(DenseStride):
 
     stride: Count = 16
     fps: Positive | None = None
-    counts_frames = True  # with ``fps`` too
+    counts_frames = True  # holds with ``fps`` too
 
     def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, *, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
