@@ -210,7 +210,7 @@ def write_answer_experiment(file: Path) -> Path:
 
     planned = content["table"]["rows"]
     rows = dict(start.rows)
-    if len(planned) > 1:  # with the videos of each fold
+    if len(planned) > 1:  # a plan that is divided into folds lists the videos of each
         rows = {}
         for name, row in planned.items():
             videos = {key: value for key, value in row["set"].items() if key.startswith("data.")}

@@ -124,7 +124,7 @@ def table_form(path: Path) -> TableForm | None:
     header, *rows = first_rows(path, ROWS_READ) or [[""]]
     listing = Listing(path.parent)
     if not listing.has(header[0]):
-        # columns whose names may say so are counted: the one with most cells of videos is taken, by name if none has any
+        # columns whose names may say so: the one with most cells of videos is taken, by name if there are none
         named = [name for spelling in PATHS for name in header if _spelling(name) == spelling]
         perhaps = [name for spelling in PERHAPS_PATHS for name in header if _spelling(name) == spelling]
         number_of: dict[str, int] = {}  # rows in which a cell names a video
