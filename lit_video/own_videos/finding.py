@@ -159,8 +159,7 @@ def _split_folders(root: Path) -> Mapping[str, Path]:
         if split and is_folder(entry) and any(_videos(Path(entry.path), 2)):
             named.setdefault(split, Path(entry.path))
 
-    stands_for = with_eval(named)
-    folders = {stands_for[split]: path for split, path in named.items()}
+    folders = {split: named[meant] for meant, split in with_eval(named).items()}
     if "train" not in folders and any(_videos(root, 2)):
         return {}
     return {split: folders[split] for split in SPLITS if split in folders}
@@ -192,7 +191,9 @@ def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
         where = f"class folders in {_names(splits.values())}"
         return OwnVideos(videos, where, root, unused=_unused(root, used))
 
-    where = "; not used: ".join(["class folders", *(_misses(path) for path in tables)])
+    where = "class folders"
+    for path in tables:
+        where += f"; not used: {_misses(path)}"
     labels = {*labels_of(videos)}
     like_splits = sorted(label for label in labels if split_meant(label))
     if len(labels) > 1 and len(like_splits) == len(labels):
@@ -244,10 +245,9 @@ def _tables(root: Path, tables: Sequence[Path], asked: ColumnsAsked) -> OwnVideo
         meant = _split_of_table(path)
         if meant and _is_list(path):
             named.setdefault(meant, path)
-    stands_for = with_eval(named)
-    of_split = {stands_for[meant]: path for meant, path in named.items()}
-    split_of: dict[Path, str | None] = {of_split[split]: split for split in SPLITS if split in of_split}
-    if "train" not in of_split:
+    table_of = {split: named[meant] for meant, split in with_eval(named).items()}
+    split_of: dict[Path, str | None] = {table_of[split]: split for split in SPLITS if split in table_of}
+    if "train" not in table_of:  # one table lists the videos of all splits
         split_of = {path: None for path in tables if _is_list(path)}
         if len(split_of) > 1:
             fault = "could all be the table of the videos; give one of them, or keep one there"
@@ -311,7 +311,8 @@ def found_in_words(own: OwnVideos, place: Path) -> list[str]:
     if len(kinds) > KINDS_NAMED:
         kinds[KINDS_NAMED:] = [f"{len(kinds) - KINDS_NAMED} other kinds of files"]
     if kinds:
-        has_videos = any(is_video(f"a{kind.partition(' ')[0]}") for kind in own.unused)  # by their endings
+        endings = [kind.partition(" ")[0] for kind in own.unused]  # a kind is an ending, perhaps with its folder
+        has_videos = any(is_video(f"name{ending}") for ending in endings)
         deeper = "; videos are read as DIR/CLASS/VIDEO, others by a table" if has_videos else ""
         notes.append(f"not used: {', '.join(kinds)}{deeper}")
     return notes

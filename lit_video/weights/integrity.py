@@ -56,6 +56,7 @@ def recorded_digest(file: Path) -> str:
     record = record_beside(file)
     with suppress(UserError):  # a damaged record does not make its checkpoint useless
         run = read_finished(record.parent, anywhere=True)
+        # a run records the digest of the weights that were tested, and of no other checkpoint
         if run and (record.parent / run.result.weights.file).resolve() == file.resolve():
             return run.result.weights.digest or ""
     return ""

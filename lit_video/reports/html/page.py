@@ -50,7 +50,7 @@ def render_page(
 
     # the page is that of a single model of the user's own videos
     own_model = len(pictures) == 1 and all(content["advice"] for content in pictures.values())
-    printed = [row for section in sections for row in (*section.table.rows, *section.table.reported) if row.paper]
+    rows = chain.from_iterable((*section.table.rows, *section.table.reported) for section in sections)
 
     return jinja.get_template("page.html").render(
         light=LIGHT,
@@ -66,7 +66,7 @@ def render_page(
         tally=Counter((verdict.judged.words, views.kind(verdict)) for verdict in verdicts),
         survived=Counter((verdict.judged.words, views.kind(verdict)) for verdict in verdicts if verdict.survives),
         ticks=[(points, views.place(points)) for points in views.TICKS],
-        of_papers=bool(printed),
+        of_papers=any(row.paper for row in rows),
         own_model=own_model,
         title=sections[0].table.title if own_model else "lit_video: results",
     )
