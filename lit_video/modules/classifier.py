@@ -416,7 +416,7 @@ class VideoClassifier(LightningModule):
             plain_name = name.replace(COMPILED, "")
             renamed[names.get(plain_name, name)] = value
 
-        metadata = getattr(state_dict, "_metadata", None)  # holds AWAITS, see weights_record
+        metadata = getattr(state_dict, "_metadata", None)  # holds AWAITS, see starting_weights
         if metadata:
             modules = {name.replace(COMPILED, ""): name for name in dict(self.named_modules())}
             renamed._metadata = {}

@@ -296,6 +296,7 @@ class JointEmbedding(Embedding):
 
     def positions(self, grid: Grid) -> Tensor:
         """Return ``pos_embed`` with the patches' positions resized to a grid."""
+        # in an export for clips of any length the number of frames is symbolic, and a comparison would fix it
         if isinstance(grid.t, int) and grid == self.grid:
             return self.pos_embed
         return self.resized(self.pos_embed, self.grid, grid, resizing=self.resizing)

@@ -106,7 +106,7 @@ class TableForm(NamedTuple):
     Attributes:
         path: column of the videos' paths.
         label: column of the labels; ``None`` if a video's label is its folder, or unknown.
-        headless: all columns of a table without a header.
+        headless: columns by which the table is read if it has no header.
         is_list: whether the table has no header.
     """
 
@@ -176,6 +176,7 @@ def further_labels(rows: Sequence[AnnotationRow], form: TableForm, names: Iterab
         words = " ".join(word for word in words_of(name) if not word.isdecimal())
         if words not in _LIKE_LABELS or not form.label:
             continue
+        # one to one: each label has one value of the column, and each value one label
         pairs = {(row.cells[form.label], row.cells.get(name, "")) for row in rows}
         numbers_them = len(pairs) == len({label for label, _ in pairs}) == len({other for _, other in pairs})
         if not numbers_them or len(rows) == 1:
