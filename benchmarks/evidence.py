@@ -41,8 +41,7 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.launching.queue import own_environment
-from lit_video.runs.finished import FinishedRun, read_finished
-from lit_video.runs.folder import read_status
+from lit_video.runs.folder import FinishedRun, read_finished, read_status
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.packs import packed_runs
 from lit_video.settings.nested import flatten
@@ -50,8 +49,7 @@ from lit_video.tables.reading import read_table
 from lit_video.tables.table import Table
 from lit_video.utils.environment import commit
 from lit_video.utils.files import data_folder
-from lit_video.utils.processes import PARENT
-from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, STATUS, handled_by
+from lit_video.utils.processes import DONE, FAILED, MISTAKE, PARENT, STATUS, handled_by
 from lit_video.utils.text import did_you_mean, text_table
 from lit_video.utils.yaml_files import read_yaml
 

@@ -28,7 +28,7 @@ from benchmarks.harness import CLASSES, Actions, Measurement, Result, Row, Table
 from benchmarks.models import Build, Model, schemes
 from lit_video.inference.export import BATCHES, WRITERS
 from lit_video.network.convnets import convnet
-from lit_video.network.patches import ClipSize
+from lit_video.network.embedding import ClipSize
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.training.fit import compiled

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from benchmarks.harness import CLASSES
 from lit_video.attention import MixingPlan
 from lit_video.network.convnets import convnet
-from lit_video.network.patches import ClipSize
+from lit_video.network.embedding import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.timesformer import timesformer
 from lit_video.network.transformer import VideoTransformer

@@ -21,7 +21,7 @@ from benchmarks.harness import Measurement, parser, ran
 from lit_video.attention import MixingPlan
 from lit_video.attention.mixing import Target
 from lit_video.network.aggregation import TemporalAttention, TemporalMean
-from lit_video.network.patches import ClipSize
+from lit_video.network.embedding import ClipSize
 from lit_video.network.positions import Positions, Resizing
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize

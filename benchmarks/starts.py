@@ -34,7 +34,7 @@ from benchmarks.pretraining.targets import MeanPatch
 from benchmarks.pretraining.transfer import FIRST_DAYS, answers
 from benchmarks.transfer import TRAINED
 from lit_video.errors import UserError
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from lit_video.training.command_line import recorded_command
 from lit_video.utils.class_paths import class_path
 from lit_video.utils.files import write_atomically, write_table

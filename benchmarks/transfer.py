@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from lit_video.__main__ import main
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from lit_video.utils.environment import commit, device_name
 from lit_video.utils.files import write_atomically
 from lit_video.utils.text import text_table

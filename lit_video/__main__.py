@@ -9,8 +9,8 @@ from pathlib import Path
 from lit_video.commands.parser import parse
 from lit_video.errors import OptionError, RunFailed, RunStopped, UserError
 from lit_video.utils.messages import shown_messages
+from lit_video.utils.processes import CLOSED, DONE, FAILED, INTERRUPTED, MISTAKE, process_of_command
 from lit_video.utils.startup import refuse_no_folder, set_up_process
-from lit_video.utils.stop_signals import CLOSED, DONE, FAILED, INTERRUPTED, MISTAKE, process_of_command
 from lit_video.utils.text import printable
 
 

@@ -72,7 +72,7 @@ class RunStopped(UserError):
     A message was logged when it happened, so the command line prints none.
 
     Attributes:
-        status: exit status of a command, see ``lit_video.utils.stop_signals``.
+        status: exit status of a command, see ``lit_video.utils.processes``.
     """
 
     def __init__(self, message: str, status: int) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 from msgspec import convert
 
-from lit_video.runs.finished import FinishedRun
-from lit_video.runs.folder import write_curves
+from lit_video.runs.folder import FinishedRun, write_curves
 from lit_video.runs.predictions import FILE, packed_predictions, save_logits
 from lit_video.runs.record import Identity, RunResult
 from lit_video.tables.reading import read_table

@@ -23,7 +23,7 @@ from lit_video.launching.states import lock_held
 from lit_video.runs.folder import CURVES, RUN, has_result, read_curves, read_record
 from lit_video.runs.predictions import read_predictions
 from lit_video.runs.record import RunResult
-from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
+from lit_video.utils.processes import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3
 WENT_ON = "going on from|finished, skipped|training starts over|damaged[;:] delete it"

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.faults.runs import PHASES, Attempt, mount
 from lit_video.launching.states import lock_held
-from lit_video.utils.stop_signals import DONE, FAILED, INTERRUPTED, MISTAKE, PREEMPTED, TERMINATED
+from lit_video.utils.processes import DONE, FAILED, INTERRUPTED, MISTAKE, PREEMPTED, TERMINATED
 
 REFUSED = (FAILED, MISTAKE)
 TESTED = ("training", "validation", "test")

@@ -10,7 +10,7 @@ from benchmarks.papers.pages import pages
 from benchmarks.roundings import roundings_apart
 from lit_video.errors import UserError
 from lit_video.utils.files import user_path, write_atomically, writing
-from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE
+from lit_video.utils.processes import DONE, FAILED, MISTAKE
 from lit_video.utils.yaml_files import find_experiments
 
 PROGRAM = "python -m benchmarks.papers"

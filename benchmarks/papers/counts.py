@@ -10,7 +10,7 @@ from importlib import import_module
 
 from benchmarks.papers.printed import printed_rows, two_trainings
 from benchmarks.papers.shown import PAGE, as_shown, read_page, untrue
-from lit_video.utils.stop_signals import DONE, FAILED
+from lit_video.utils.processes import DONE, FAILED
 from lit_video.utils.text import plural
 
 RECIPES = ("paper", "released")

@@ -14,8 +14,7 @@ from benchmarks.papers.verdicts import link_to, sharing, verdict_lines, verdict_
 from lit_video.errors import UserError
 from lit_video.network.multiply_adds import CONVENTION, COST_HEADER, cost_cells
 from lit_video.reports.verdicts import NOT_RECORDED, OTHER_TABLES, CountedCosts, Verdict, by_paper, judge_claims, tally
-from lit_video.runs.finished import FinishedRun
-from lit_video.runs.folder import run_folders
+from lit_video.runs.folder import FinishedRun, run_folders
 from lit_video.tables.claims import read_claims
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, render, seeds_text

@@ -23,14 +23,14 @@ from typing import NamedTuple
 from benchmarks.evidence import EXPERIMENTS, Plan, packed, read_plan
 from benchmarks.trials.tables import PLAN, is_chosen, of_any_length
 from lit_video.datamodules.temporal_skills import SKILLS
-from lit_video.runs.finished import FinishedRun
+from lit_video.runs.folder import FinishedRun
 from lit_video.runs.predictions import DIRECTION, Predictions, read_predictions
 from lit_video.tables.claims import Claim, read_claims
 from lit_video.tables.finishing import end_of, lesson_skills
 from lit_video.tables.judging import OF_EQUIVALENCE, rows_of
 from lit_video.tables.row_hits import row_hits_of
 from lit_video.tables.statistics import Interval, Spread, detectable, paired_difference
-from lit_video.utils.stop_signals import DONE
+from lit_video.utils.processes import DONE
 from lit_video.utils.text import plural
 
 BOUND = 0.8  # the spread over seeds lies below its upper bound with this chance

@@ -14,7 +14,7 @@ from benchmarks.evidence import Planned, packed, read_plan
 from benchmarks.harness import Table, ran
 from lit_video.datamodules.temporal_skills import SKILLS
 from lit_video.errors import UserError
-from lit_video.runs.finished import FinishedRun
+from lit_video.runs.folder import FinishedRun
 from lit_video.tables.finishing import begun_by_step, end_of, lesson_skills, lesson_steps, steps_of_half
 
 PLAN = Path(__file__).with_name("plan.yaml")

@@ -11,7 +11,7 @@ from pathlib import Path
 import timm
 from written_page import write_or_compare
 
-from lit_video.network.patches import ClipSize
+from lit_video.network.embedding import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit

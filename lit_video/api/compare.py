@@ -17,8 +17,8 @@ from lit_video.tables.agreement import Pair
 from lit_video.tables.rendering import main_table, pairs_table
 from lit_video.tables.summary import RowSummary, TableRuns, read_runs
 from lit_video.utils.arguments import Count, Positive, refuse_wrong_values
-from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.utils.startup import set_up_process
+from lit_video.utils.text import Part, Shown, TextTable
 
 if TYPE_CHECKING:
     from lit_video.attention import Scheme

@@ -15,7 +15,7 @@ from lit_video.reports.verdicts import of_costs
 from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.training.costs import count_published, table_costs
 from lit_video.utils.parallel import with_progress
-from lit_video.utils.shown import Part, Shown, TextTable
+from lit_video.utils.text import Part, Shown, TextTable
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from lit_video.api.arguments import Files, listed
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
-from lit_video.utils.shown import Part, Shown
+from lit_video.utils.text import Part, Shown
 from lit_video.utils.wandb_login import has_key, wandb_project
 from lit_video.utils.yaml_files import find_experiments
 

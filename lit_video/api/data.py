@@ -15,7 +15,7 @@ from lit_video.settings.flags import Settings, as_user_settings
 from lit_video.settings.messages import refuse_unknown_setting
 from lit_video.utils.arguments import Range, refuse_wrong_values
 from lit_video.utils.files import COMMON, files_below, is_video, user_path
-from lit_video.utils.shown import Part, Shown, TextTable
+from lit_video.utils.text import Part, Shown, TextTable
 
 if TYPE_CHECKING:
     from lit_video.datamodules import VideoDataModule

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from lit_video.api.arguments import File
 from lit_video.utils.files import data_folder, user_path, write_bytes
-from lit_video.utils.shown import Part, Shown
-from lit_video.utils.text import first_line
+from lit_video.utils.text import Part, Shown, first_line
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lit_video.api.arguments import File, places, refuse_unwritable
 from lit_video.utils.files import user_path, write_bytes, writing
-from lit_video.utils.shown import Part, Shown
+from lit_video.utils.text import Part, Shown
 
 if TYPE_CHECKING:
     import numpy as np

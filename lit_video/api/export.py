@@ -9,10 +9,10 @@ from typing import Literal
 
 from lit_video.api.arguments import File
 from lit_video.runs.chosen_checkpoint import find_checkpoint, record_beside
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from lit_video.utils.arguments import refuse_wrong_values
 from lit_video.utils.files import user_path, write_atomically, writing
-from lit_video.utils.shown import Part, Shown
+from lit_video.utils.text import Part, Shown
 from lit_video.weights.integrity import refuse_no_checkpoint
 
 ExportKind = Literal["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]

@@ -18,8 +18,8 @@ from lit_video.settings.flags import Settings, UserSetting, as_user_settings
 from lit_video.tables.reading import read_table
 from lit_video.utils.arguments import Count, Positive, Whole, refuse_wrong_values
 from lit_video.utils.files import write_atomically
-from lit_video.utils.shown import Part, Shown
 from lit_video.utils.startup import set_up_process
+from lit_video.utils.text import Part, Shown
 
 if TYPE_CHECKING:
     from lit_video.inference.predict import TrainedModel, VideoPredictions

@@ -18,10 +18,9 @@ from lit_video.settings.nested import Nested
 from lit_video.tables.rendering import summary_parts
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.utils.arguments import Count, refuse_wrong_values
-from lit_video.utils.processes import first_process
-from lit_video.utils.shown import Part, Shown
+from lit_video.utils.processes import StopSignals, first_process, handled_by
 from lit_video.utils.startup import set_up_process
-from lit_video.utils.stop_signals import StopSignals, handled_by
+from lit_video.utils.text import Part, Shown
 
 
 @dataclass(frozen=True, repr=False)

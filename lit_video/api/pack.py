@@ -9,7 +9,7 @@ from pathlib import Path
 from lit_video.api.arguments import File, places
 from lit_video.runs.packing import pack_runs
 from lit_video.utils.files import user_path, writing
-from lit_video.utils.shown import Part, Shown
+from lit_video.utils.text import Part, Shown
 
 
 @dataclass(frozen=True, repr=False)

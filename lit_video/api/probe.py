@@ -16,8 +16,8 @@ from lit_video.probes.library_names import refuse_unknown_model
 from lit_video.schemes.built_in import KNOWN
 from lit_video.utils.arguments import Count, Positive, Range, Whole, refuse_wrong_values
 from lit_video.utils.files import PROGRAMS, is_picture, is_video, user_path, write_bytes, writing
-from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.utils.startup import set_up_process
+from lit_video.utils.text import Part, Shown, TextTable
 from lit_video.weights.hub import IMAGES, VIDEOS, find_start
 from lit_video.weights.integrity import refuse_no_checkpoint
 

@@ -32,8 +32,8 @@ from lit_video.tables.rendering import GroupAccuracies, groups_table, measured_g
 from lit_video.tables.summary import read_runs
 from lit_video.utils.arguments import Count, refuse_wrong_values
 from lit_video.utils.files import user_path, write_bytes, writing
-from lit_video.utils.shown import Part, Shown, TextTable, as_text
 from lit_video.utils.startup import set_up_process
+from lit_video.utils.text import Part, Shown, TextTable, as_text
 
 if TYPE_CHECKING:
     from lit_video.attention import Scheme

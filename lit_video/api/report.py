@@ -12,8 +12,7 @@ from lit_video.api.arguments import File, places, refuse_unwritable
 from lit_video.errors import UserError
 from lit_video.utils.files import user_path, write_bytes, writing
 from lit_video.utils.messages import ASIDE
-from lit_video.utils.shown import Part, Shown, TextTable
-from lit_video.utils.text import plural, printable, to_bytes
+from lit_video.utils.text import Part, Shown, TextTable, plural, printable, to_bytes
 from lit_video.utils.yaml_files import find_experiments
 
 _logger = logging.getLogger(__name__)

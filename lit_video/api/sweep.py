@@ -16,7 +16,7 @@ from lit_video.launching.slurm import Resources, scripts, submit
 from lit_video.launching.states import Observed
 from lit_video.settings.flags import Settings, UserSetting, as_user_settings
 from lit_video.utils.arguments import Count, refuse_wrong_values
-from lit_video.utils.shown import Part, Shown
+from lit_video.utils.text import Part, Shown
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,7 +15,7 @@ from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import measured_groups, render, summary_parts
 from lit_video.tables.summary import TableRuns, TableSummary, read_runs
 from lit_video.utils.files import user_path, write_bytes, writing
-from lit_video.utils.shown import Part, Shown
+from lit_video.utils.text import Part, Shown
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,9 +16,8 @@ from lit_video.runs.chosen_checkpoint import WAYS, find_checkpoint, record_besid
 from lit_video.settings.flags import Settings, UserSetting, as_user_settings
 from lit_video.settings.nested import Nested, merged
 from lit_video.utils.messages import are_shown
-from lit_video.utils.shown import Part, Shown
 from lit_video.utils.startup import set_up_process
-from lit_video.utils.text import plural
+from lit_video.utils.text import Part, Shown, plural
 from lit_video.weights.hub import find
 from lit_video.weights.integrity import refuse_no_checkpoint
 

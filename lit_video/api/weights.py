@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from lit_video.utils.shown import Part, Shown, TextTable
+from lit_video.utils.text import Part, Shown, TextTable
 from lit_video.weights.hub import Release, fetch, find, releases
 
 WEIGHTS_HEADER = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]

@@ -18,10 +18,10 @@ class Factorised(Scheme):
     ``time_space`` swaps the steps. The projection after MSA_t starts at zero, so training starts from the image model;
     its queries, keys and values start from the image model's, its norm as a new one, as in the release.
 
-    With ``zero`` all weights of MSA_t start at zero, queries, keys and values too (section 3.4). No gradient then ever
-    reaches its matrices: that of the projection is a product with the values, that of the values one with the
-    projection. Only the projection's bias learns, so no two frames are ever compared, and the order of the steps
-    matters little whatever the data.
+    With ``zero`` all weights of MSA_t start at zero, queries, keys and values too (section 3.4). Its matrices never
+    learn: the gradient of the output projection is a product with the values, which are zero, and the gradient of the
+    values is a product with the output projection, which is zero. Only the projection's bias learns, so no two frames
+    are ever compared, and the order of the steps matters little whatever the data.
 
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
     Source: ViViT, arXiv:2103.15691, model 3; ``zero``: section 3.4.

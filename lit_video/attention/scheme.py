@@ -149,12 +149,14 @@ class Attention(nn.Module):
         inverse = f"{after} -> {before}"
         grouped = rearrange(x, groups, **axes)
 
-        if then is None or isinstance(self.drop, nn.Identity):
-            branch = self.drop(self(grouped, then))
-            return rearrange(branch, inverse, **axes)
+        drops = not isinstance(self.drop, nn.Identity)
+        if then is not None and drops:
+            branch = self.drop(self(grouped))
+            return then(rearrange(branch, inverse, **axes))
 
-        branch = self.drop(self(grouped))
-        return then(rearrange(branch, inverse, **axes))
+        # nothing comes between the branch and ``then``, so :meth:`attend` may merge it with the output projection
+        branch = self.drop(self(grouped, then))
+        return rearrange(branch, inverse, **axes)
 
     def over_with_cls(self, cls: Tensor, x: Tensor, groups: str, **axes: int) -> tuple[Tensor, Tensor]:
         """Attend within groups of patches; each group gets a copy of the r class and register tokens ``(b, r, d)``.

@@ -6,7 +6,7 @@ from argparse import Namespace
 import lit_video
 from lit_video.commands.arguments import add_own_code, call_arguments, derive, existing, new_file, refuse_bad_inputs
 from lit_video.commands.parser import Parser
-from lit_video.utils.stop_signals import DONE
+from lit_video.utils.processes import DONE
 from lit_video.utils.text import printable
 
 FUNCTION = "attention_maps"

@@ -7,7 +7,7 @@ import lit_video
 from lit_video.api.embed import ENDINGS
 from lit_video.commands.arguments import VIDEO_PATHS, add_own_code, call_arguments, derive, new_file, refuse_bad_inputs
 from lit_video.commands.parser import Parser
-from lit_video.utils.stop_signals import DONE, FAILED
+from lit_video.utils.processes import DONE, FAILED
 from lit_video.utils.text import printable
 
 FUNCTION = "embed"

@@ -6,8 +6,7 @@ import lit_video
 from lit_video.commands.arguments import call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.errors import RunFailed
-from lit_video.utils.processes import end_with_starter
-from lit_video.utils.stop_signals import DONE
+from lit_video.utils.processes import DONE, end_with_starter
 
 FUNCTION = "fit"
 

@@ -6,7 +6,7 @@ import lit_video
 from lit_video.commands.arguments import FLAG_TYPES, call_arguments, derive
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.utils.stop_signals import DONE
+from lit_video.utils.processes import DONE
 
 FUNCTION = "sweep"
 SAME_NAMES = ("mem", "time", "partition", "account", "qos")

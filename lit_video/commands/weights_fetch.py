@@ -4,7 +4,7 @@ from argparse import Namespace
 
 import lit_video
 from lit_video.commands.parser import Parser
-from lit_video.utils.stop_signals import DONE
+from lit_video.utils.processes import DONE
 
 FUNCTION = "fetch_weights"
 

@@ -177,7 +177,7 @@ class VideoDataModule(SeededClips):
         # records of a run
         self.found_broken = BrokenVideos(broken, broken_percent)
         self.video_counts: dict[str, dict[str, int]] = {}  # numbers of listed and used videos by split
-        # by the model that is trained, because another one that the same data test was not
+        # digests by the model that they train, because another model that these data test has not seen the videos
         self._trained_digests: WeakKeyDictionary[LightningModule, AsyncResult[str] | str] = WeakKeyDictionary()
 
         refuse_contradictions(self)

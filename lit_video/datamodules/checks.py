@@ -15,10 +15,10 @@ from lit_video.errors import UserError
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.utils.files import MOST_PIXELS, within
 from lit_video.utils.text import did_you_mean, plural
-from lit_video.video.content import copies
 from lit_video.video.decoding import DecodeError, frame_table
 from lit_video.video.loading import Lesson, TrainingSampler, VideoNumbers
 from lit_video.video.settings import check_storable
+from lit_video.video.trained_on import copies
 
 
 def refuse_contradictions(data: Any) -> None:

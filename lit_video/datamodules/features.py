@@ -17,9 +17,9 @@ from lit_video.utils.files import write_bytes
 from lit_video.utils.parallel import with_progress
 from lit_video.video.augmentation import TrainingView
 from lit_video.video.clips import ClipDataset, Key, Sample, VideoRecord
-from lit_video.video.content import whole_digest
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.seeding import digest, seeded
+from lit_video.video.trained_on import whole_digest
 
 _logger = logging.getLogger(__name__)
 

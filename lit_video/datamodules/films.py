@@ -37,7 +37,7 @@ class Skill:
     backward: str  # class of the turn played backwards
     forward: str  # class of the turn as drawn
     shortest: int  # fewest steps of a turn that differs from every turn played backwards
-    # from the number of steps, the turns with all values of a discrete parameter, such as a gap; equally frequent
+    # function from the number of steps to the turns with all values of a discrete parameter (a gap), equally frequent
     turns: Callable[[int], Sequence[Turn]]
     # whether a turn has a first step; it has none if its motion goes on evenly from a random state
     seam: bool = True
@@ -202,8 +202,8 @@ def gaps_between_walls(steps: int) -> list[int]:
 def pauses(steps: int) -> list[tuple[int, ...]]:
     """Return all triples of pauses of ``count`` that fill a turn, each within 2 steps of a third of the dark steps."""
     dark_steps = steps - sum(2 * flashes - 1 for flashes in FLASHES)
-    shortest = dark_steps // len(FLASHES)
-    lengths = range(max(LEAST_PAUSE, shortest - 1), shortest + 3)
+    third = dark_steps // len(FLASHES)  # rounded down
+    lengths = range(max(LEAST_PAUSE, third - 1), third + 2 + 1)
     candidates = product(lengths, repeat=len(FLASHES))
     return [candidate for candidate in candidates if sum(candidate) == dark_steps]
 

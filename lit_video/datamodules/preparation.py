@@ -24,8 +24,7 @@ from filelock import FileLock, Timeout
 from lit_video.errors import UserError
 from lit_video.utils.files import files_below, is_video, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
-from lit_video.utils.shown import Part, Shown
-from lit_video.utils.text import plural, printable
+from lit_video.utils.text import Part, Shown, plural, printable
 from lit_video.video.decoding import DecodeError, decode, forget_tables, frame_table
 from lit_video.video.decoding.frame_table import check_sound
 from lit_video.video.decoding.pyav import frames_in_order, orientation, refuse_colours

@@ -364,21 +364,19 @@ class EpicKitchens100(AnnotatedVideos):
 
         person = row.text("participant_id")
         video = row.text("video_id")
-        for folder in (self.root / "rgb_frames" / person, self.root / person / "rgb_frames"):
-            if video in self.folders.names(folder):
-                assert end is not None, "not empty, as checked above"
-                return self._frames(row, folder / video, label, end=end)
-        return VideoRecord(self.root / person / "videos" / f"{video}.mp4", label, start=start, end=end)
+        folders = (self.root / "rgb_frames" / person, self.root / person / "rgb_frames")
+        folder = next((folder for folder in folders if video in self.folders.names(folder)), None)
+        if folder is None:
+            return VideoRecord(self.root / person / "videos" / f"{video}.mp4", label, start=start, end=end)
 
-    def _frames(self, row: AnnotationRow, folder: Path, label: tuple[int, int], *, end: float) -> VideoRecord:
-        """Return the segment of a row in a folder of frames, at the one of ``EPIC_RATES`` that fits the row's end."""
         first, last = (row.whole(column) for column in EPIC_FRAMES)
         if not 0 < first <= last:
             raise row.error(EPIC_FRAMES[1], f"is {last}, before the first frame {first}; correct one of them")
-
-        rate = min(EPIC_RATES, key=lambda rate: abs(last - end * rate))
-        start = (first - 1) / rate  # frames are numbered from 1
-        return VideoRecord(folder, label, start=start, end=last / rate, fps=rate)
+        assert end is not None, "not empty, as checked above"
+        rate = min(EPIC_RATES, key=lambda rate: abs(last - end * rate))  # the one that fits the row's end
+        return VideoRecord(
+            folder / video, label, start=(first - 1) / rate, end=last / rate, fps=rate
+        )  # numbered from 1
 
     def _csv(self, name: str) -> Path:
         return self.root / "annotations" / f"EPIC_100_{name}.csv"

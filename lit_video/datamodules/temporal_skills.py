@@ -349,7 +349,7 @@ class TemporalSkills(VideoDataModule):
         pairs = self.drawn_pairs()
         drawn = {path for pair in pairs for path in pair.paths}
         others = sorted(path for path in files_below(self.root) if is_video(path) and path not in drawn)
-        if others:  # they would be used too
+        if others:  # a folder's videos are all used
             count = plural(len(others), "video")
             raise UserError(f"data.root: {others[0]}: {count} not drawn here lie in {self.root}; move them away")
         if not self._to_draw(pairs):

@@ -29,7 +29,7 @@ from lit_video.modules.hooks import logged_name
 from lit_video.modules.metrics import metric_values
 from lit_video.runs.chosen_checkpoint import BEST, LAST
 from lit_video.utils.files import new_part
-from lit_video.utils.stop_signals import AGAIN, PREEMPTED, STATUS, StopSignals, signal_in_words
+from lit_video.utils.processes import AGAIN, PREEMPTED, STATUS, StopSignals, signal_in_words
 from lit_video.utils.text import first_line
 from lit_video.weights.integrity import refuse_damage
 

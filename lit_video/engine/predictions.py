@@ -123,7 +123,7 @@ def film_strip(record: VideoRecord) -> Image.Image:
     scale = min(STRIP_HEIGHT / frames[0].height, widest / frames[0].width)
     width = max(1, round(scale * frames[0].width))
     height = max(1, round(scale * frames[0].height))
-    # if a frame is enlarged, its pixels stay visible as squares, because the model sees no more
+    # pixels of an enlarged frame stay visible as squares, because the model sees no more
     resampling = Image.Resampling.NEAREST if width >= frames[0].width else Image.Resampling.LANCZOS
 
     number = min(len(frames), (STRIP_WIDTH + FRAME_GAP) // (width + FRAME_GAP))

@@ -72,7 +72,7 @@ class Progress(Callback):
         step = trainer.global_step
         steps = int(trainer.estimated_stepping_batches)
         rate = (step - self._first_step) / max(time.monotonic() - self._start, 1e-9)
-        clips = len(batch["clip"])  # of this process
+        clips = len(batch["clip"])  # number of this process alone
         status = Status(
             self.state,
             step,

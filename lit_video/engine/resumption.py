@@ -64,7 +64,7 @@ class ExactResumption(Callback):
             for counts in (batches["total"], batches["current"]):
                 counts["completed"] = counts["processed"]
         if point["validation"]:
-            # as if the validation was stopped in its first batch
+            # the counts are those of a validation that was stopped in its first batch
             validation = progress["epoch_loop.val_loop.batch_progress"]
             validation["total"] = {"ready": 1, "started": 1, "processed": 0, "completed": 0}
             validation["current"] = dict.fromkeys(validation["total"], 0)

@@ -24,7 +24,7 @@ from lit_video.runs.record import RowFacts
 from lit_video.settings.differences import lasting_settings
 from lit_video.settings.nested import plain_settings
 from lit_video.tables.table import Row
-from lit_video.utils.stop_signals import DONE, FAILED
+from lit_video.utils.processes import DONE, FAILED
 from lit_video.utils.wandb_login import RECORDED, server, wandb_project, why_offline
 from lit_video.video.seeding import digest
 

@@ -18,8 +18,7 @@ from lit_video.errors import UserError
 from lit_video.experiment.request import Run
 from lit_video.experiment.spec import Spec, Specs, digests_of_files
 from lit_video.runs.chosen_checkpoint import BEST, LAST
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import RUN
+from lit_video.runs.folder import RUN, read_finished
 from lit_video.runs.history import History
 from lit_video.runs.record import Identity, Record, differences
 from lit_video.settings.effects import DataEffect, data_names, picked

@@ -10,7 +10,7 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.experiment.constructors import Constructors
-from lit_video.runs.finished import short_value
+from lit_video.runs.folder import short_value
 from lit_video.settings.effects import RUN_KEYS
 from lit_video.settings.flags import UserSetting
 from lit_video.settings.nested import (

@@ -29,8 +29,7 @@ from lit_video.utils.arguments import Positive, refuse_wrong_values
 from lit_video.utils.environment import choose_device
 from lit_video.utils.figures import content_of
 from lit_video.utils.files import write_bytes, writing
-from lit_video.utils.shown import Part, Shown
-from lit_video.video.augmentation import EvaluationViews
+from lit_video.utils.text import Part, Shown
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import Frames
 
@@ -105,7 +104,7 @@ def overlay_maps(frames: Frames, maps: NDArray[np.float64]) -> Frames:
     height, width = frames.shape[1:3]
     rows = np.arange(height) * maps.shape[1] // height
     columns = np.arange(width) * maps.shape[2] // width
-    # on a logarithmic scale from -1 (1 / MOST or less) over 0 (even) to 1 (MOST or more)
+    # strengths are logarithmic: -1 for 1 / MOST or less, 0 for an even share, 1 for MOST or more
     strengths = np.log(np.clip(maps, 1 / MOST, MOST)) / np.log(MOST)
     strengths = strengths[:, rows][:, :, columns]
     darkest, lightest = GREYS
@@ -235,8 +234,12 @@ def attention_maps(
     maps: NDArray[np.float64] = (relevance * (relevance.numel() / total)).numpy()  # their mean is 1
     video_frames = [clip_frames[frame] for frame in drawn_frames]
     pixels = record.decode(clip_frames)[drawn_frames]
+    # the crop that the model sees, at the video's resolution
+    (box,) = data.view(1).boxes(*pixels.shape[1:3])
+    rows = slice(box.top, box.top + box.height)
+    columns = slice(box.left, box.left + box.width)
     return AttentionMaps(
-        frames=_cropped(pixels, data.view(1)),
+        frames=pixels[:, rows, columns],
         numbers=drawn_frames,
         seconds=[record.table().seconds_at(frame) for frame in video_frames],
         maps=maps[tubelets],
@@ -245,20 +248,12 @@ def attention_maps(
     )
 
 
-def _cropped(frames: Frames, view: EvaluationViews) -> Frames:
-    """Cut the crop that the model sees from frames at the video's resolution."""
-    (box,) = view.boxes(*frames.shape[1:3])
-    rows = slice(box.top, box.top + box.height)
-    columns = slice(box.left, box.left + box.width)
-    return frames[:, rows, columns]
-
-
 def _title(trained: TrainedModel, record: VideoRecord, result: Rollout) -> list[str]:
     """Return the lines above the picture: the prediction, the video, and what a reader must know of the maps."""
     logits = result.logits.float().cpu()
     several_labels = trained.model.several_labels
     (video,) = ranked_videos([record.path], logits, trained.class_names, top=1, several_labels=several_labels)
-    *_, most_probable = video.ranked.values()  # with several tasks, the last are combinations of their classes
+    *_, most_probable = video.ranked.values()  # several tasks end with combinations of their classes
     prediction = f"predicted: {most_probable[0].name}, {100 * most_probable[0].probability:.0f} %"
 
     folder = Path(os.path.abspath(record.path)).parent.name

@@ -42,7 +42,7 @@ from lit_video.utils.clip_shape import size_in_words
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import writing
 from lit_video.utils.parallel import with_progress
-from lit_video.utils.shown import Part, Shown, TextTable
+from lit_video.utils.text import Part, Shown, TextTable
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables

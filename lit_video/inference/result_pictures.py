@@ -33,9 +33,9 @@ TITLE_WIDTH = 44  # letters of a title's line, at least; of a wider picture more
 DARK_CELL = 0.8  # share above which a cell's number is white: there both stand out equally
 NAMED_SIDE = 7.0  # least side of a cell that shows class names, in points
 NUMBERED_SIDE = 20.0  # least side of a cell that shows numbers, in points
-MANY_CLASSES = 32  # with more classes, cells are small, so opacity is the root of the share to keep faint ones visible
+MANY_CLASSES = 32  # beyond it cells are small, so opacity is the root of the share to keep faint ones visible
 MARKS = "osD^vPX<>"
-FEWEST_POINTS = 5  # with fewer points t-SNE shows nothing
+FEWEST_POINTS = 5  # t-SNE shows nothing of fewer
 PERPLEXITY = 30.0  # t-SNE's size of a neighbourhood
 # a picture as wide as a phone's page, in inches and points, and the letters of a name in its legend of two columns
 PHONE_WIDTH = 5.0

@@ -34,8 +34,7 @@ from torch.overrides import TorchFunctionMode
 from lit_video.attention import Grid
 from lit_video.network.aggregation import WaveProbe
 from lit_video.network.block import MLP
-from lit_video.network.embedding import Prefix
-from lit_video.network.patches import Patches
+from lit_video.network.embedding import Patches, Prefix
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.clip_shape import uniform_frames
 

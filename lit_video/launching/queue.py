@@ -22,10 +22,19 @@ from lit_video.runs.lock import writable
 from lit_video.settings.effects import picked
 from lit_video.utils.messages import ASIDE
 from lit_video.utils.parallel import EVERY, with_progress
-from lit_video.utils.processes import PARENT, requeue, usable_cores
-from lit_video.utils.shown import TextTable
-from lit_video.utils.stop_signals import AGAIN, DONE, MISTAKE, PREEMPTED, STATUS, handled_by, signal_in_words
-from lit_video.utils.text import counted, plural, time_left
+from lit_video.utils.processes import (
+    AGAIN,
+    DONE,
+    MISTAKE,
+    PARENT,
+    PREEMPTED,
+    STATUS,
+    handled_by,
+    requeue,
+    signal_in_words,
+    usable_cores,
+)
+from lit_video.utils.text import TextTable, counted, plural, time_left
 
 _logger = logging.getLogger(__name__)
 

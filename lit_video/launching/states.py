@@ -12,8 +12,7 @@ from typing import Literal
 
 from lit_video.errors import UserError
 from lit_video.experiment.request import Run
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import RUNNING, read_status
+from lit_video.runs.folder import RUNNING, read_finished, read_status
 from lit_video.runs.record import Status
 
 RunState = Literal["running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started"]
@@ -48,12 +47,13 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
         return Observed("not started")
 
     job = status.job
+    why_waiting = jobs.get(job)  # empty if the job runs; None if it is not in the queue
     has_ended = status.state in ("failed", "stopped")  # its allocation may live on, for other runs
-    if lock_held(folder) or (jobs.get(job) == "" and not has_ended):
+    if lock_held(folder) or (why_waiting == "" and not has_ended):
         return _running(status)
-    if jobs.get(job):
+    if why_waiting:
         state: RunState = "preempted" if status.state == "preempted" else "queued"
-        waits = f"job {job} waits ({jobs[job]})".removesuffix(" (None)")  # Slurm says None until it looks at the job
+        waits = f"job {job} waits ({why_waiting})".removesuffix(" (None)")  # Slurm says None until it looks at the job
         return Observed(state, waits, status, active=True)
     if status.state == "queued":
         return Observed("stopped", f"job {job} is not in Slurm's queue", status)

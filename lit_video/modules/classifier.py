@@ -30,8 +30,13 @@ from lit_video.modules.metrics import (
     video_metric,
 )
 from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule, optimization_of
-from lit_video.modules.starting_weights import StartingWeights, backbone_digest, keep_features, tell_whether_awaited
-from lit_video.modules.weights_record import record_of
+from lit_video.modules.starting_weights import (
+    StartingWeights,
+    backbone_digest,
+    keep_features,
+    record_of,
+    tell_whether_awaited,
+)
 from lit_video.network.aggregation import Probe, keeping_inputs, linear_head, put_probe, replace_head
 from lit_video.network.block import Checkpointing, set_grad_checkpointing
 from lit_video.network.transformer import VideoTransformer, freeze_layers, undecayed, unwrapped
@@ -411,7 +416,7 @@ class VideoClassifier(LightningModule):
             plain_name = name.replace(COMPILED, "")
             renamed[names.get(plain_name, name)] = value
 
-        metadata = getattr(state_dict, "_metadata", None)  # holds AWAITS, see weights_record
+        metadata = getattr(state_dict, "_metadata", None)  # holds AWAITS, see starting_weights
         if metadata:
             modules = {name.replace(COMPILED, ""): name for name in dict(self.named_modules())}
             renamed._metadata = {}

@@ -7,7 +7,7 @@ from lightning import LightningModule
 from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor
 
-from lit_video.modules.weights_record import WeightsRecord
+from lit_video.modules.starting_weights import WeightsRecord
 from lit_video.settings.effects import OWN_CODE, model_names, picked
 from lit_video.utils.class_paths import class_path
 from lit_video.video.settings import SETTINGS, stored_settings

@@ -16,7 +16,7 @@ from timm.optim.muon import (
 )
 from torch import Tensor, nn
 
-# without the hooks that PyTorch puts around ``step``: those of the subclass's own step are enough
+# timm's step without the hooks that PyTorch puts around it: those of the subclass's own step are enough
 _step_of_timm = inspect.unwrap(Muon.step)
 
 

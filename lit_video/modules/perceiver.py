@@ -5,9 +5,8 @@ from __future__ import annotations  # a signature then shows names of types, suc
 from typing import Any
 
 from lit_video.modules.classifier import VideoClassifier, check_model
-from lit_video.network.embedding import Embedding
+from lit_video.network.embedding import ClipSize, Embedding
 from lit_video.network.parts import Aggregation, Parts, Readout
-from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size

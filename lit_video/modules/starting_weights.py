@@ -1,5 +1,6 @@
-"""Starting weights of a network, from an image model or a release, checked against settings and data."""
+"""Starting weights of a network, from an image model or a release, checked against settings and data; their record."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
@@ -11,21 +12,65 @@ import torch
 from torch import nn
 
 from lit_video.errors import UserError
-from lit_video.modules.weights_record import AWAITS, WeightsRecord
 from lit_video.network.transformer import VideoTransformer
 from lit_video.runs.chosen_checkpoint import checkpoint_in_words
 from lit_video.settings.effects import Effect
 from lit_video.utils.classes import by_task
 from lit_video.video.seeding import digest
 from lit_video.video.settings import stored_settings
+from lit_video.video.trained_on import joined
 from lit_video.weights import settings as stated
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
-from lit_video.weights.loading import SourceName, load_pretrained
+from lit_video.weights.loading import CLASSIFIER, SourceName, load_pretrained
 from lit_video.weights.parts import without
 from lit_video.weights.reading import StoredWeights, of_our_own, read_weights, tensors_digest
 from lit_video.weights.settings import WeightsSettings
+
+AWAITS = "awaits_weights"  # key in a state dict's metadata: True if its values are random and a file will replace them
+
+
+class WeightsRecord:
+    """Record of a network's weights, held by the classifiers of this network.
+
+    Attributes:
+        loaded_from: origin of the weights: ``file`` for starting weights, ``state`` for a checkpoint or a state dict,
+            ``None`` for random weights.
+        trained_on: training videos, see :mod:`lit_video.video.trained_on`; empty if unknown.
+    """
+
+    def __init__(self) -> None:
+        self.loaded_from: Literal["file", "state"] | None = None
+        self.trained_on = ""
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the weights were loaded, from a file, a checkpoint or a state dict, and are not random."""
+        return self.loaded_from is not None
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether the last weights that were loaded are a checkpoint's or a state dict's."""
+        return self.loaded_from == "state"
+
+    def note(self, videos: str) -> None:
+        """Add training videos to the known ones; usually they are known already, from an earlier checkpoint."""
+        if videos not in ("", self.trained_on):
+            self.trained_on = joined(self.trained_on, videos)
+
+    def mark(
+        self, network: nn.Module, state: Mapping[str, Any], prefix: str, metadata: Mapping[str, Any], *_: object
+    ) -> None:
+        """Record that a network loads a state dict, if it holds all weights except the classifier's.
+
+        A tuner may save a model before its starting weights are loaded, try something, and restore it. The state dict's
+        metadata tell this (``AWAITS``), and it is not recorded as loading.
+        """
+        names = [name for name, _ in network.named_parameters() if not re.match(rf"aggregate\.|{CLASSIFIER}", name)]
+        whole = all(f"{prefix}{name}" in state for name in names)
+        if whole and not metadata.get(AWAITS):
+            self.loaded_from = "state"
 
 
 @dataclass(frozen=True)
@@ -229,3 +274,19 @@ def _naming(setting: str, path: str) -> Iterator[None]:
 
 def _about(path: str, *facts: str) -> list[str]:
     return [f"{path}: {fact}" for fact in facts if fact]
+
+
+def record_of(network: nn.Module) -> WeightsRecord:
+    """Return the record of a network, one for all its classifiers: it follows the state dicts that the network loads.
+
+    A hook of the network holds it, so copies and pickles of the network have it too.
+    """
+    hooks: dict[int, Any] = network._load_state_dict_pre_hooks
+    for hook in hooks.values():
+        record = getattr(hook.hook, "__self__", None)
+        if isinstance(record, WeightsRecord):
+            return record
+
+    record = WeightsRecord()
+    network.register_load_state_dict_pre_hook(record.mark)  # type: ignore[no-untyped-call]
+    return record

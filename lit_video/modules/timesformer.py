@@ -6,9 +6,8 @@ from typing import Any
 
 from lit_video.attention import Scheme
 from lit_video.modules.classifier import VideoClassifier, check_model
-from lit_video.network.embedding import Embedding
+from lit_video.network.embedding import ClipSize, Embedding
 from lit_video.network.parts import Aggregation, Parts, Readout
-from lit_video.network.patches import ClipSize
 from lit_video.network.positions import PositionKind, Positions
 from lit_video.network.timesformer import timesformer, usual_positions
 from lit_video.network.transformer import VideoTransformer

@@ -8,9 +8,8 @@ from torch import nn
 
 from lit_video.attention.factorised import StepOrder
 from lit_video.modules.classifier import VideoClassifier, check_model
-from lit_video.network.embedding import Embedding
+from lit_video.network.embedding import ClipSize, Embedding
 from lit_video.network.parts import Aggregation, Parts, Readout
-from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.network.vivit import Pool, Temporal, vivit

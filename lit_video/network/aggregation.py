@@ -10,9 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lit_video.attention import Attention, Bottleneck, Grid, Joint
-from lit_video.network.block import MLP, Layer
+from lit_video.network.block import FLAX_STYLE, MLP, Layer, init_flax
 from lit_video.network.positions import resize_time
-from lit_video.network.style import FLAX_STYLE, init_flax
 from lit_video.network.transformer import VideoTransformer, all_tokens, frame_means, unwrapped
 from lit_video.network.vit import ViTSize, encoder
 from lit_video.utils.classes import Classes, outputs

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 Architecture = Literal["c2d", "i3d", "slow", "slowfast", "slowfast_50_50", "r2plus1d", "csn", "x3d"]
-# for each stage, kernels (time, height, width) of the blocks' first convolutions, repeated in this order
+# kernels (time, height, width) of the blocks' first convolutions, a list for each stage, repeated in this order
 _I3D = (((3, 1, 1),), ((3, 1, 1), (1, 1, 1)), ((3, 1, 1), (1, 1, 1)), ((1, 1, 1), (3, 1, 1)))
 _STILL = ((1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1))
 # R101 in the SlowFast paper: 6 of the 23 blocks of res4 have kernels over time

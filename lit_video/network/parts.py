@@ -14,8 +14,7 @@ from torch.func import functional_call
 from lit_video.attention import Grid
 from lit_video.errors import fault_of
 from lit_video.network import stem  # noqa: F401  # settings may name its class
-from lit_video.network.embedding import Embedding
-from lit_video.network.patches import ClipSize
+from lit_video.network.embedding import ClipSize, Embedding
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.class_paths import class_path, own_class
 

@@ -5,11 +5,9 @@ from torch import Tensor, nn
 
 from lit_video.attention import Bottleneck, Grid, Joint
 from lit_video.network.aggregation import LinearHead
-from lit_video.network.block import MLP, Layer
-from lit_video.network.embedding import JointEmbedding
+from lit_video.network.block import MLP, Layer, Style, init_flax
+from lit_video.network.embedding import ClipSize, JointEmbedding
 from lit_video.network.parts import Parts
-from lit_video.network.patches import ClipSize
-from lit_video.network.style import Style, init_flax
 from lit_video.network.transformer import VideoTransformer, mean_token
 from lit_video.network.vit import ViTSize, encoder, set_eps
 

@@ -5,8 +5,7 @@ from typing import Any
 from einops import rearrange
 from torch import Tensor, nn
 
-from lit_video.network.embedding import FrameEmbedding
-from lit_video.network.patches import Patches
+from lit_video.network.embedding import FrameEmbedding, Patches
 
 WIDTHS = (16, 32)  # channels of the two convolutions: multiples of 16, for which CPUs have fast code
 

@@ -19,9 +19,8 @@ from lit_video.attention import (
     SpaceBeforeTime,
 )
 from lit_video.network.aggregation import HiddenHead, LinearHead
-from lit_video.network.embedding import ClipEmbedding, FrameEmbedding
+from lit_video.network.embedding import ClipEmbedding, ClipSize, FrameEmbedding
 from lit_video.network.parts import Parts
-from lit_video.network.patches import ClipSize
 from lit_video.network.positions import NEAREST, PositionKind, Positions
 from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token, mean_token
 from lit_video.network.vit import ViTSize, encoder

@@ -10,8 +10,7 @@ import torch
 from torch import nn
 
 from lit_video.attention import Scheme
-from lit_video.network.block import MLP, Block
-from lit_video.network.style import TIMM_STYLE, Gelu, Style
+from lit_video.network.block import MLP, TIMM_STYLE, Block, Gelu, Style
 from lit_video.utils.arguments import Count, Positive, Range, Whole, check_fields
 from lit_video.utils.files import MOST_LAYERS
 

@@ -7,11 +7,10 @@ from torch import nn
 from lit_video.attention import Factorised, FactorisedHeads, Joint, Scheme, Space
 from lit_video.attention.factorised import StepOrder
 from lit_video.network.aggregation import LinearHead, TemporalEncoder, TemporalMean
-from lit_video.network.embedding import FrameEmbedding, JointEmbedding
+from lit_video.network.block import FLAX_STYLE, TIMM_STYLE
+from lit_video.network.embedding import ClipSize, FrameEmbedding, JointEmbedding
 from lit_video.network.parts import Parts
-from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
-from lit_video.network.style import FLAX_STYLE, TIMM_STYLE
 from lit_video.network.transformer import (
     VideoTransformer,
     clip_token,

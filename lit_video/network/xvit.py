@@ -9,9 +9,8 @@ from torch import nn
 
 from lit_video.attention import LocalWindow, Mixing, MixingPlan, Scheme, Space
 from lit_video.network.aggregation import CrossTemporalAttention, TAAttention, TemporalAttention, TemporalMean
-from lit_video.network.embedding import FrameEmbedding
+from lit_video.network.embedding import ClipSize, FrameEmbedding
 from lit_video.network.parts import Parts
-from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions, Resizing
 from lit_video.network.transformer import VideoTransformer, frame_tokens
 from lit_video.network.vit import ViTSize, encoder

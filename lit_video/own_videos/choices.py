@@ -48,7 +48,7 @@ LONGEST_WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
 RATE_OF_WIDTH = 0.0768
 # optimization of small models, from scratch and from weights
 MUON = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
-# with fewer training videos than FEW_TO_TRAIN, the model first learns from drawn pictures: of 40 videos, a model of
+# drawn pictures, from which the model first learns if fewer than FEW_TO_TRAIN videos train: with 40 videos a model of
 # width 48 then had 14 of 19 test videos right, one of width 96 from scratch had 8
 STILLS = "stills:24576"
 # sides of clips in pixels
@@ -309,17 +309,6 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, m
     return chosen
 
 
-def _workers(machine: Machine, clip: float) -> Choice:
-    """Choose the number of decoding processes: one per core, or as many as have room for a clip (of large pictures)."""
-    per_core = max(1, machine.cores - 1)
-    workers = max(1, min(per_core, int(KEEP * machine.memory / clip)))
-    reason = "one per core"
-    if clip > LARGE_CLIP or workers < per_core:
-        reason = "one per core" if workers == per_core else "as many as the memory has room for"
-        reason += f": the frames of a clip take {clip:.1f} GB in each, as large as they are stored"
-    return Choice("data.num_workers", workers, reason)
-
-
 def _loading(decoded: float, training: int, machine: Machine, *, start: Start, clip: float) -> list[Choice]:
     """Choose the batch, the number of decoding processes, and whether decoded videos are kept in memory."""
     largest = 8 if start.weights and not start.is_small else 16
@@ -330,7 +319,14 @@ def _loading(decoded: float, training: int, machine: Machine, *, start: Start, c
     if start.probe:
         return [batch, Choice("data.num_workers", 0, "features are read from files")]
 
-    workers = _workers(machine, clip)
+    # one process per core, or as many as have room for a clip (of large pictures)
+    per_core = max(1, machine.cores - 1)
+    processes = max(1, min(per_core, int(KEEP * machine.memory / clip)))
+    reason = "one per core" if processes == per_core else "as many as the memory has room for"
+    if clip > LARGE_CLIP or processes < per_core:
+        reason += f": the frames of a clip take {clip:.1f} GB in each, as large as they are stored"
+    workers = Choice("data.num_workers", processes, reason)
+
     need = f"all together need {decoded:.1f} GB"
     if decoded > KEEP * machine.memory:
         keep = Choice("data.keep_gb", 0.0, f"videos are decoded anew every epoch, too large for the memory: {need}")

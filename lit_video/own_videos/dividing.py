@@ -1,9 +1,10 @@
-"""Splits of videos into training, validation and test, which keep groups whole."""
+"""Splits of videos, which keep groups whole: training, validation and a test, and what so small a test cannot show."""
 
 import logging
+import math
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,10 +22,10 @@ _logger = logging.getLogger(__name__)
 Indices = NDArray[np.intp]  # indices of videos
 
 PARTS = 5  # folds; else a fifth of the videos is for the test, and a fifth of the rest for validation
-FEW_TO_DIVIDE = 150  # with fewer videos, a third is for the test, and none for validation
+FEW_TO_DIVIDE = 150  # number of videos; of fewer, a third is for the test, and none for validation
 PARTS_OF_FEW = 3
-FEW_FOR_FOLDS = 300  # with fewer videos finetune cross-validates
-FEW_TO_TRAIN = FEW_FOR_FOLDS * (PARTS - 1) // PARTS  # with fewer training videos all train, as in a fold
+FEW_FOR_FOLDS = 300  # number of videos; finetune cross-validates fewer
+FEW_TO_TRAIN = FEW_FOR_FOLDS * (PARTS - 1) // PARTS  # number of training videos; of fewer all train, as in a fold
 ONE_GROUP = "all that train are one group, so none choose between checkpoints, and the last one is tested"
 TRIES = 50
 GROUPS_TRIED = 12_000  # groups that are divided in all tries together, at 4,000 a second; more are tried once
@@ -160,7 +161,10 @@ def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, most: int, 
 
     numbers = _numbered(labels)
     if len({*own_groups}) == len(among):
-        dealt = _dealt(numbers, number)
+        # dealt at random, class by class in turn, so that a class's parts differ by one video at most
+        shuffled = np.random.default_rng(0).permutation(len(numbers))
+        by_class = shuffled[np.argsort(numbers[shuffled], kind="stable")]
+        dealt = [by_class[part::number] for part in range(number)]
         uneven = [_unevenness(numbers, part, number) for part in dealt]
         return [among[dealt[index]] for index in np.argsort(uneven, kind="stable")]
 
@@ -189,13 +193,6 @@ def _numbered(labels: NDArray[np.str_]) -> Indices:
     """Return each label's number, in the order in which labels come first."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
-
-
-def _dealt(labels: Indices, parts: int) -> list[Indices]:
-    """Deal videos to parts at random, class by class in turn, so that a class's parts differ by one video at most."""
-    shuffled = np.random.default_rng(0).permutation(len(labels))
-    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    return [by_class[part::parts] for part in range(parts)]
 
 
 def _divided(labels: NDArray[np.str_], groups: NDArray[np.str_], parts: int, *, seed: int) -> list[Indices]:
@@ -259,3 +256,54 @@ def _least_unevenness(labels: Indices, parts: int) -> float:
         shares = (counts // parts + extra) / counts
         least += float((number_of_parts * _off(shares, parts)).sum())
     return least + ROUNDING
+
+
+def limits(videos: Sequence[OwnVideo], draws: Sequence[str] | None = None) -> list[str]:
+    """Describe what a test on these videos cannot show; ``draws``: draw of each video.
+
+    Two models of 50 % accuracy that disagree on half of the videos differ by the printed number of points in one of
+    twenty tests by chance alone (normal approximation of McNemar's test).
+    """
+    counts: dict[str | None, Counter[str]] = defaultdict(Counter)
+    for video in videos:
+        counts[video.split][video.label] += 1
+    tested = counts.get("test") or Counter(labels_of(videos))  # cross-validation tests all videos
+    number = sum(tested.values())
+    ((name, most),) = tested.most_common(1)
+    tested_draws: set[str] = set()
+    for video, draw in zip(videos, draws or (), strict=False):
+        if video.split == "test" or "test" not in counts:
+            tested_draws.add(draw)
+
+    lines = [
+        _chance(number, tested_draws),
+        f"Baseline: always answering {name!r} gives {100 * most / number:.0f} %.",
+    ]
+    for split, purpose in (("val", "to choose the checkpoint"), ("test", "to test")):
+        absent: list[str] = []
+        if split in counts:
+            absent = sorted(counts["train"].keys() - counts[split].keys())
+        if absent:
+            lines.append(f"No video of {', '.join(absent)} {purpose}: too few videos, or too few recordings.")
+    if "test" in counts:
+        return lines
+
+    for name in sorted(tested):
+        folds_with_it = sum(name in counts_of_fold for counts_of_fold in counts.values())
+        if folds_with_it == 1:
+            lines.append(f"All videos of {name} are in one fold: the model tested on them never saw this class.")
+    return lines
+
+
+def _chance(videos: int, draws: Collection[str]) -> str:
+    """Say how far two models differ by chance in one of twenty tests, also if a draw's videos are answered alike."""
+    points = f"{_points_by_chance(videos):.0f} points"
+    if draws:
+        groups = "one group" if len(draws) == 1 else f"each of {len(draws)} groups"
+        points += f" ({_points_by_chance(len(draws)):.0f} if the videos of {groups} are answered alike)"
+    return f"With {videos} test videos, two models that differ by less than {points} may be equally good."
+
+
+def _points_by_chance(number: int) -> float:
+    """Return the difference that two models reach by chance in one of twenty tests of ``number`` videos."""
+    return min(100 * 1.96 * math.sqrt(0.5 / number), 100.0)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.own_videos.finding import OwnVideos, find_own_videos, splits_of
+from lit_video.own_videos.finding import DRAW, OwnVideos, find_own_videos, splits_of, write_videos
 from lit_video.own_videos.listed import ColumnsAsked
-from lit_video.own_videos.listing import DRAW, write_videos
 from lit_video.tables.reading import folder_name
 from lit_video.tables.table import OWN_SCALE
 from lit_video.utils.annotations import read_annotations
@@ -211,7 +210,7 @@ def write_answer_experiment(file: Path) -> Path:
 
     planned = content["table"]["rows"]
     rows = dict(start.rows)
-    if len(planned) > 1:  # with the videos of each fold
+    if len(planned) > 1:  # a plan that is divided into folds lists the videos of each
         rows = {}
         for name, row in planned.items():
             videos = {key: value for key, value in row["set"].items() if key.startswith("data.")}

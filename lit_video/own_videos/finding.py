@@ -1,4 +1,4 @@
-"""The videos of a folder and their classes: class folders, with or without splits, or a table."""
+"""The videos of a folder and their classes: class folders, with or without splits, or a table; the list of them."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from lit_video.errors import UserError
 from lit_video.own_videos.listed import AS_THEY_LOOK, ColumnsAsked, listed_videos
 from lit_video.utils.annotations import first_rows
 from lit_video.utils.columns import split_meant, with_eval
-from lit_video.utils.files import PICTURES, TABLES, entries_of, files_below, is_folder, is_video
+from lit_video.utils.files import PICTURES, TABLES, entries_of, files_below, is_folder, is_video, write_table
 from lit_video.utils.splits import SPLITS
 from lit_video.utils.text import case_twins, class_name, counted, natural, printable
 from lit_video.utils.video_files import TableForm, table_form
@@ -21,6 +21,7 @@ KINDS_NAMED = 10  # most kinds of unused files that are named
 LOOKED_AT = 10_000  # most files that are counted to say what is in a folder without class folders
 EXPECTED = "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
 EXPECTED += "or DIR/labels.csv with columns path and label"
+DRAW = "group"  # column that names the draw of each video
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,7 @@ def _split_folders(root: Path) -> Mapping[str, Path]:
         if split and is_folder(entry) and any(_videos(Path(entry.path), 2)):
             named.setdefault(split, Path(entry.path))
 
-    stands_for = with_eval(named)
-    folders = {stands_for[split]: path for split, path in named.items()}
+    folders = {split: named[meant] for meant, split in with_eval(named).items()}
     if "train" not in folders and any(_videos(root, 2)):
         return {}
     return {split: folders[split] for split in SPLITS if split in folders}
@@ -191,7 +191,9 @@ def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
         where = f"class folders in {_names(splits.values())}"
         return OwnVideos(videos, where, root, unused=_unused(root, used))
 
-    where = "; not used: ".join(["class folders", *(_misses(path) for path in tables)])
+    where = "class folders"
+    for path in tables:
+        where += f"; not used: {_misses(path)}"
     labels = {*labels_of(videos)}
     like_splits = sorted(label for label in labels if split_meant(label))
     if len(labels) > 1 and len(like_splits) == len(labels):
@@ -243,10 +245,9 @@ def _tables(root: Path, tables: Sequence[Path], asked: ColumnsAsked) -> OwnVideo
         meant = _split_of_table(path)
         if meant and _is_list(path):
             named.setdefault(meant, path)
-    stands_for = with_eval(named)
-    of_split = {stands_for[meant]: path for meant, path in named.items()}
-    split_of: dict[Path, str | None] = {of_split[split]: split for split in SPLITS if split in of_split}
-    if "train" not in of_split:
+    table_of = {split: named[meant] for meant, split in with_eval(named).items()}
+    split_of: dict[Path, str | None] = {table_of[split]: split for split in SPLITS if split in table_of}
+    if "train" not in table_of:  # one table lists the videos of all splits
         split_of = {path: None for path in tables if _is_list(path)}
         if len(split_of) > 1:
             fault = "could all be the table of the videos; give one of them, or keep one there"
@@ -310,7 +311,28 @@ def found_in_words(own: OwnVideos, place: Path) -> list[str]:
     if len(kinds) > KINDS_NAMED:
         kinds[KINDS_NAMED:] = [f"{len(kinds) - KINDS_NAMED} other kinds of files"]
     if kinds:
-        has_videos = any(is_video(f"a{kind.partition(' ')[0]}") for kind in own.unused)  # by their endings
+        endings = [kind.partition(" ")[0] for kind in own.unused]  # a kind is an ending, perhaps with its folder
+        has_videos = any(is_video(f"name{ending}") for ending in endings)
         deeper = "; videos are read as DIR/CLASS/VIDEO, others by a table" if has_videos else ""
         notes.append(f"not used: {', '.join(kinds)}{deeper}")
     return notes
+
+
+def write_videos(file: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | None = None) -> list[str]:
+    """Write the table of videos with their segments, splits and draws, as far as they have any; return its columns."""
+    # blanks around a cell would be cut, so a path that begins or ends with one begins with a point
+    paths = [video.path if video.path == video.path.strip() else f"./{video.path}" for video in videos]
+    columns: dict[str, Sequence[str | None]] = {"path": paths, "label": labels_of(videos)}
+    if any(video.is_part for video in videos):
+        columns["start"] = [_seconds(video.start) for video in videos]
+        columns["end"] = [_seconds(video.end) for video in videos]
+    if any(splits_of(videos)):
+        columns["split"] = splits_of(videos)
+    if draws:
+        columns[DRAW] = draws
+    write_table(file, [[*columns], *zip(*columns.values(), strict=True)])
+    return [*columns]
+
+
+def _seconds(time: float | None) -> str:
+    return "" if time is None else repr(time)

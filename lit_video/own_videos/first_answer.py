@@ -63,7 +63,7 @@ def first_answer(root: Path, videos: Sequence[OwnVideo], draws: Sequence[str] | 
     if not features_of:
         return None
 
-    order = np.array(sorted(features_of))  # as a run has them
+    order = np.array(sorted(features_of))  # the order in which a run has the videos
     x = np.stack([features_of[place] for place in order])
     names = sorted({video.label for video in videos}, key=natural)
     labels = np.array([names.index(videos[place].label) for place in order])

@@ -101,7 +101,8 @@ def listed_videos(
         label = os.path.basename(os.path.dirname(file))
         if form.label and not by_folder:
             label = class_name(row.text(form.label))
-            _refuse_several(row, form.label, label)
+            if any(separator in label for separator in SEPARATORS):
+                raise row.error(form.label, f"is {label!r}; several labels per video are not learned, keep one")
         _refuse_other_file(row, form.path, file)
         start, end = row.segment("start", "end") if times.columns else (None, None)
         split_of_row = splits.splits[place] if splits else split
@@ -111,8 +112,11 @@ def listed_videos(
         segments[row.where] = (file, start, end)
     refuse_repeats(times.rows, form.path, lambda row: segments[row.where])
 
-    notes = [times.words, splits.words if splits else "", _words_of_group(rows, groups[:1])]
-    notes = ["; ".join(filter(None, notes))] if any(notes) else []
+    roles = [times.words, splits.words if splits else ""]
+    if groups:
+        values = {row.cells.get(groups[0], "") for row in rows}
+        roles.append(f"recorded together: column {quoted(groups[:1])} ({plural(len(values), 'value')})")
+    notes = ["; ".join(filter(None, roles))] if any(roles) else []
     if others:
         notes.append(f"columns that are not used: {unused_words(rows, others, FLAGS)}")
     return ListedVideos(videos, notes)
@@ -127,14 +131,6 @@ def _group_columns(rows: Sequence[AnnotationRow], names: Sequence[str], asked: s
     if filled:
         refuse_half_known(rows, filled[0], "--group none")
     return filled
-
-
-def _words_of_group(rows: Sequence[AnnotationRow], columns: Sequence[str]) -> str:
-    """Say which column names what was recorded together, and how many values it has."""
-    if not columns:
-        return ""
-    values = {row.cells.get(columns[0], "") for row in rows}
-    return f"recorded together: column {quoted(columns)} ({plural(len(values), 'value')})"
 
 
 def _told_apart(path: Path, form: TableForm, rows: Sequence[AnnotationRow], files: Sequence[str]) -> TableForm:
@@ -185,12 +181,6 @@ def _without_frames(path: Path, form: TableForm, rows: Sequence[AnnotationRow], 
 def _nearly(number: int, count: int) -> bool:
     """Return whether a number may be a count of frames, as another program counts them."""
     return abs(number - count) <= max(2, count // 50)
-
-
-def _refuse_several(row: AnnotationRow, column: str, label: str) -> None:
-    """Refuse a cell with several labels."""
-    if any(separator in label for separator in SEPARATORS):
-        raise row.error(column, f"is {label!r}; several labels per video are not learned, keep one")
 
 
 def _refuse_other_file(row: AnnotationRow, column: str, file: str) -> None:

@@ -19,16 +19,15 @@ from lit_video.errors import UserError
 from lit_video.own_videos import choices, dividing, groups
 from lit_video.own_videos.budget import GRADIENT_CLIP
 from lit_video.own_videos.choices import STILLS, Choice, nested
-from lit_video.own_videos.finding import OwnVideo, OwnVideos, found_in_words, splits_of
+from lit_video.own_videos.dividing import limits
+from lit_video.own_videos.finding import OwnVideo, OwnVideos, found_in_words, splits_of, write_videos
 from lit_video.own_videos.first_answer import FirstAnswer, first_answer
-from lit_video.own_videos.limits import limits
-from lit_video.own_videos.listing import write_videos
 from lit_video.own_videos.schemes import TableRows
 from lit_video.own_videos.sizing import Chosen, Workload, choose_settings
 from lit_video.own_videos.starts import SCRATCH, Start
 from lit_video.utils.text import plural, printable
-from lit_video.video.content import copies
 from lit_video.video.decoding import decode
+from lit_video.video.trained_on import copies
 
 _logger = logging.getLogger(__name__)
 
@@ -118,7 +117,7 @@ class Plan:
     root: Path  # folder of the videos' paths
     title: str
     model: str  # name of the model's class
-    videos: Sequence[OwnVideo]  # with their splits
+    videos: Sequence[OwnVideo]  # each has its split
     draw_names: Sequence[str] | None  # draw of each video, see groups.Groups
     rows: TableRows  # rows of the experiment's table
     chosen: Sequence[Choice]  # every setting with its reason
@@ -150,13 +149,18 @@ def plan(own: OwnVideos, options: PlanOptions) -> Plan:
     for line in ["Chosen for these videos and this machine:", *lines, chosen.duration]:
         _logger.info(line)
 
+    title = f"Videos of {options.place.resolve().name}"
+    if not options.folds:
+        start = nested(chosen.choices)["model"].get("image_weights", "scratch")
+        title += f", all schemes from {DRAWN.get(start, start)}"
+
     rows = chosen.rows
     if divided.is_folded:
         rows = _fold_rows(rows, dividing.fold_names(divided.counts))
     return Plan(
         place=options.place,
         root=inspected.root,
-        title=_title(options, chosen.choices),
+        title=title,
         model=chosen.start.model,
         videos=divided.videos,
         draw_names=divided.draw_names,
@@ -329,14 +333,6 @@ def _pixels(root: Path, videos: Sequence[OwnVideo]) -> tuple[float, float] | Non
         return None
     pixels = np.concatenate([decode(path, [0]).ravel() / 255 for path in paths[:: max(1, len(paths) // SEEN)]])
     return float(pixels.mean()), float(pixels.std())
-
-
-def _title(options: PlanOptions, chosen: Sequence[Choice]) -> str:
-    title = f"Videos of {options.place.resolve().name}"
-    if options.folds:
-        return title
-    start = nested(chosen)["model"].get("image_weights", "scratch")
-    return f"{title}, all schemes from {DRAWN.get(start, start)}"
 
 
 def _fold_rows(rows: TableRows, names: list[str]) -> TableRows:

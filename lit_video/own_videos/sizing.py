@@ -31,7 +31,7 @@ from lit_video.utils.text import plural
 _logger = logging.getLogger(__name__)
 
 MINUTES_OF_DEVICE = {"CPU": 10.0, "GPU": 30.0}
-FROZEN_BY_DEFAULT = {"CPU": True, "GPU": False}  # but for small models, whose layers are all trained
+FROZEN_BY_DEFAULT = {"CPU": True, "GPU": False}  # not so for small models, whose layers are all trained
 GB_OF_A_PIXEL = 3e-9  # three bytes, RGB
 
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.errors import OptionError
-from lit_video.probes.attentive import attentive_hits
 from lit_video.probes.frozen import FrozenModel
-from lit_video.probes.heads import FEWEST_ROUNDS, Bools, ProbeHits, linear_hits
+from lit_video.probes.heads import FEWEST_ROUNDS, Bools, ProbeHits, attentive_hits, linear_hits
 from lit_video.probes.kept import KeptFeatures
 from lit_video.probes.videos import ProbeVideos
 from lit_video.tables.statistics import LEVEL, Interval, accuracy_interval, chance_of_share, holm_adjusted, wilson

@@ -12,7 +12,8 @@ from lit_video.utils.figures import short
 
 BLIND = 50.0  # direction in percent without comparing frames
 _Style = dict[str, Any]
-# dots of accuracies: a direction above 50 % by a test or not, in shape too; and those that no test is about
+# dots of accuracies: a direction that a test shows to be above 50 %, one that it does not, and what no test is about;
+# they differ in form too, for readers who tell no colours apart
 _SEEN: _Style = {"marker": "o", "color": LIGHT["s0"], "markersize": 6}
 _NOT_SHOWN: _Style = {"marker": "o", "color": LIGHT["quiet"], "markersize": 6, "markerfacecolor": "white"}
 _UNTESTED: _Style = {"marker": "s", "color": LIGHT["ink"], "markersize": 5}
@@ -21,7 +22,7 @@ _UNTESTED: _Style = {"marker": "s", "color": LIGHT["ink"], "markersize": 5}
 def figure_of(title: str, measured: ProbeAccuracies) -> Figure:
     """Draw a line for each skill, in two panels, one above the other: recognised and direction."""
     skills = measured.skills
-    # as narrow as a phone, where words of ten points can be read
+    # the figure is as narrow as a phone, so that words of ten points can be read there
     figure = Figure(figsize=(5, 2 * (0.25 * len(skills) + 1.1) + 1.8), layout="constrained")
     above, below = figure.subplots(2, 1)
     heights = [len(skills) - number for number in range(len(skills))]

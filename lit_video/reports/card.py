@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import asdict
 
 from lit_video.errors import UserError
-from lit_video.runs.finished import FinishedRun, read_finished, remarks
+from lit_video.runs.folder import FinishedRun, read_finished, remarks
 from lit_video.runs.predictions import MISTAKES, Draws, Predictions, TaskPredictions, most_confused, read_predictions
 from lit_video.tables.statistics import FEWEST_CLUSTERS, accuracy_interval, cautious_difference
 from lit_video.tables.time_use import TimeUse, read_time_use

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from lit_video.errors import OptionError
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import RUN, has_result, run_folders
+from lit_video.runs.folder import RUN, has_result, read_finished, run_folders
 from lit_video.utils.files import user_path
 
 LAST = "last.ckpt"

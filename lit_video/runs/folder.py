@@ -1,4 +1,4 @@
-"""Folders of runs and the files in them, in place or packed: record, status, learning curve.
+"""Folders of runs and their files, in place or packed: record, status, learning curve; finished runs, with remarks.
 
 A run is named by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not. A record in the folder hides a packed one,
 even before it has a result. ``run.json`` is a run's record, see :mod:`lit_video.runs.record`.
@@ -10,13 +10,17 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
 from lit_video.errors import UserError
 from lit_video.runs.packs import ENDING, SEED_FOLDER, PackedFiles, pack_of, packed_runs
-from lit_video.runs.record import Record, Running, State, Status
+from lit_video.runs.record import Change, Identity, Override, Record, Running, RunResult, State, Status
+from lit_video.settings.differences import LONGER
+from lit_video.settings.nested import OWN
 from lit_video.utils.files import MOST_BYTES, MOST_PREDICTIONS, read_regular, read_whole, write_atomically, write_table
+from lit_video.utils.text import plural
 
 RUN = "run.json"
 # depths of runs below a folder of runs; the last two are below own and own/NAME, which finetune writes
@@ -26,6 +30,8 @@ RUNNING: tuple[State, ...] = get_args(Running)
 CURVES = "curves.csv"
 CURVE_COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
 Point = Mapping[str, float]
+MOST_SETTINGS = 3  # settings named in a label
+LONGEST = 40  # characters of a value
 
 
 def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Path]:
@@ -160,3 +166,68 @@ def curves_and_file(run_dir: Path) -> tuple[list[Point], bytes]:
         return points, content
 
     return read_whole(run_dir / CURVES, read, "delete it; the run's results are in other files") or ([], b"")
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A finished run: its result, its identity, and its changes while it went on."""
+
+    folder: Path
+    result: RunResult
+    identity: Identity
+    changes: Sequence[Change] = ()  # since the run began
+    overridden: Mapping[str, Override] = field(default_factory=dict)  # settings that are not the row's, by key
+
+
+def read_finished(run_dir: Path, anywhere: bool = False) -> FinishedRun | None:
+    """Read a finished run; ``None`` if it is not finished.
+
+    ``anywhere`` accepts a folder that does not have the names of the run's table, scale, row and seed.
+    """
+
+    def read() -> FinishedRun | None:
+        record = Record.of_json(run_file(run_dir, RUN))
+        result = record.result
+        if result is None or record.identity is None:
+            return None
+
+        # a copied run would count twice
+        own = {"table": result.table, "scale": result.scale, "row": result.row, "seed": f"seed{result.seed}"}
+        folders = ("", "", "", "", *run_dir.absolute().parts)[-4:]
+        for (key, value), folder in zip(own.items(), folders, strict=True):
+            if value != folder and not anywhere:
+                raise ValueError(f"its {key} is {value!r}, its folder says {folder!r}")
+        return FinishedRun(run_dir, result, record.identity, list(record.changes or ()), result.overridden or {})
+
+    return read_whole(run_dir / RUN, read, DELETE_IT)
+
+
+def remarks(run: FinishedRun) -> list[str]:
+    """Return remarks that belong beside an accuracy.
+
+    Remarks name settings that are not the row's, test videos that were trained on or left out, and changes on the way.
+    """
+    result = run.result
+    texts = []
+    if result.test_seen:
+        texts.append(f"{result.test_seen} of {result.test_videos} test videos trained on")
+    if result.test_left_out:
+        texts.append(f"{plural(result.test_left_out, 'test video')} left out")
+    others: list[str] = []
+    for key, setting in run.overridden.items():
+        others.append(f"{key} {short_value(setting.used)}, not {short_value(setting.wanted)}")
+    if len(others) > MOST_SETTINGS:
+        others[MOST_SETTINGS:] = [f"{len(others) - MOST_SETTINGS} more settings are not the row's"]
+    texts += others
+
+    changed = {change.key for change in run.changes} & {"data", OWN, *LONGER}
+    texts += [f"{key} changed during the training" for key in sorted(changed)]
+    return texts
+
+
+def short_value(value: Any) -> str:
+    """Return a setting's value in a form that fits into a label; callbacks are named by their classes."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) and "class_path" in item for item in value):
+        value = ", ".join(item["class_path"].rpartition(".")[2] for item in value)
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -11,8 +11,7 @@ from tempfile import TemporaryFile
 from filelock import FileLock, Timeout
 
 from lit_video.errors import UserError
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import RUN
+from lit_video.runs.folder import RUN, read_finished
 from lit_video.utils.processes import refuse_output
 
 _logger = logging.getLogger(__name__)

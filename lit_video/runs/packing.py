@@ -12,8 +12,7 @@ from pathlib import Path
 from msgspec import structs
 
 from lit_video.errors import UserError
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import CURVES, RUN, curves_and_file, read_record, run_folders
+from lit_video.runs.folder import CURVES, RUN, curves_and_file, read_finished, read_record, run_folders
 from lit_video.runs.packs import PackedFiles, most_unpacked, pack_of, packed_runs
 from lit_video.runs.predictions import (
     FILE,

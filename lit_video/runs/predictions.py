@@ -57,7 +57,7 @@ class TaskPredictions:
     confidence: NDArray[np.floating]  # probability of the prediction
     target: NDArray[np.integer]  # true class
     classes: list[str]  # class names
-    # for each class the number of the class of the opposite direction, (classes,); None if they have no directions
+    # number of the class of the opposite direction for each class, (classes,); None if they have no directions
     opposite: NDArray[np.integer] | None = None
     pair: NDArray[np.floating] | None = None  # logits of the true class and of its opposite, (videos, 2)
 

@@ -15,7 +15,7 @@ from lit_video.utils.figures import content_of
 
 NEVER = "#eceff2"
 _WIDTH, _TEXT = 6.4, 11.5  # inches and points: on a telephone, whose page has 360 pixels for them, text has 9
-_LETTERS = 80  # of a line of words
+_LETTERS = 80  # letters of a line of words
 
 
 def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, str]) -> bytes:

@@ -16,7 +16,7 @@ from lit_video.utils.text import plural
 from lit_video.utils.yaml_files import EXPERIMENTS, read_yaml
 
 if TYPE_CHECKING:
-    from lit_video.runs.finished import FinishedRun
+    from lit_video.runs.folder import FinishedRun
     from lit_video.tables.rendering import GroupAccuracies
     from lit_video.tables.summary import RowSummary
 

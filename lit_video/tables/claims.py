@@ -56,7 +56,7 @@ class Claim:
     text: str
     source: str
     section: str  # where the paper says it
-    table: Table  # with the paper's numbers of the data set that the claim is about
+    table: Table  # has the paper's numbers of the data set that the claim is about
     kind: _Kind
     pairs: Sequence[tuple[str, str]]  # names of rows, the better one first; for a spread, one name twice
     margin: float  # points; 0 for "better"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from lit_video.runs.finished import FinishedRun
+from lit_video.runs.folder import FinishedRun
 from lit_video.tables.contrasts import run_contrast
 from lit_video.tables.finishing import learned_share, lesson_skills, refuse_unknown_skills, why_unfinished
 from lit_video.tables.row_hits import RowHits
@@ -30,7 +30,7 @@ class TrainedRow:
 
     name: str
     runs: Sequence[FinishedRun]  # one for each seed
-    halves: Sequence[FinishedRun]  # with half of the steps, of some seeds or none
+    halves: Sequence[FinishedRun]  # runs with half of the steps, of some seeds or none
     is_control: bool
 
     @property

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lit_video.runs.finished import FinishedRun
+from lit_video.runs.folder import FinishedRun
 from lit_video.runs.record import differences
 from lit_video.settings.effects import model_names
 from lit_video.settings.nested import short_key

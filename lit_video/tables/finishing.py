@@ -15,8 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from lit_video.runs.finished import FinishedRun
-from lit_video.runs.folder import read_curves
+from lit_video.runs.folder import FinishedRun, read_curves
 from lit_video.runs.predictions import DIRECTION, Predictions, read_further
 from lit_video.settings.nested import flatten
 from lit_video.tables.contrasts import run_contrast, uncovered

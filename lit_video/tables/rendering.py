@@ -13,8 +13,7 @@ from lit_video.tables.comparing import ONE_SEED, on_skills
 from lit_video.tables.statistics import Interval
 from lit_video.tables.summary import RowSummary, TableSummary
 from lit_video.tables.table import OWN_SCALE, papers_own
-from lit_video.utils.shown import Part, TextTable, as_text
-from lit_video.utils.text import as_markdown, markdown_lines, natural, plural
+from lit_video.utils.text import Part, TextTable, as_markdown, as_text, markdown_lines, natural, plural
 
 NOT_RUN = "not run"
 PAPER_ONLY = "paper only"

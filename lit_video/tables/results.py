@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.runs.finished import FinishedRun, read_finished, short_value
-from lit_video.runs.folder import packed_files, run_folders, seed_of
+from lit_video.runs.folder import FinishedRun, packed_files, read_finished, run_folders, seed_of, short_value
 from lit_video.runs.record import Identity, Override, RunResult, differences
 from lit_video.settings.differences import LONGER, Difference, DifferenceKind
 from lit_video.settings.effects import data_keys
@@ -62,7 +61,13 @@ def measured_rows(
             table, _Asked(folder, row, run.identity, run.result), beside, then="move it away, or run it again"
         )
         firsts.setdefault(row, run)
-        measured[row].append(replace(run, overridden=_changed(table, run)))
+
+        # the user gave other settings, or the table was changed; the length of training comes first
+        others = dict(run.overridden)
+        for key, (row_value, used) in table.changed(table.row(row), flatten(run.identity.settings)).items():
+            others[key] = Override(row_value, used)
+        ordered = sorted(others.items(), key=lambda setting: (not setting[0].startswith(LONGER), setting[0]))
+        measured[row].append(replace(run, overridden=dict(ordered)))
 
     for row, of_row in measured.items() if not overridden else ():
         for run in of_row:
@@ -70,17 +75,6 @@ def measured_rows(
                 what = f"{key} is {short_value(setting.used)}, row {row} sets {short_value(setting.wanted)}"
                 raise UserError(f"{run.folder}: {what}; add --overridden to show such rows, labelled")
     return measured
-
-
-def _changed(table: Table, run: FinishedRun) -> dict[str, Override]:
-    """Return the settings in which a run differs from its row, because the user gave others or the table was changed.
-
-    The length of training comes first.
-    """
-    changed = dict(run.overridden)
-    for key, (row_value, used) in table.changed(table.row(run.result.row), flatten(run.identity.settings)).items():
-        changed[key] = Override(row_value, used)
-    return dict(sorted(changed.items(), key=lambda setting: (not setting[0].startswith(LONGER), setting[0])))
 
 
 def refuse_apart(table: Table, runs: Path, row: str, *, now: Identity, where: str) -> None:

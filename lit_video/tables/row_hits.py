@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.runs.finished import FinishedRun
+from lit_video.runs.folder import FinishedRun
 from lit_video.runs.predictions import DIRECTION, Draws, Predictions, read_predictions
 from lit_video.tables.statistics import Hits, Interval, Spread, paired_difference, pooled_spread
 from lit_video.tables.table import METRIC, Table

@@ -1,4 +1,4 @@
-"""Read a table's runs, and put their numbers and the order of its rows beside the paper's."""
+"""Read a table's runs; their terms, and their numbers and the order of its rows beside the paper's."""
 
 from __future__ import annotations  # a signature then shows names of types, such as Count
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import structs
 
-from lit_video.runs.finished import FinishedRun, remarks
+from lit_video.runs.folder import FinishedRun, remarks
 from lit_video.runs.predictions import Predictions
 from lit_video.runs.record import RunResult
 from lit_video.settings.effects import picked
@@ -23,7 +23,6 @@ from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.results import measured_rows
 from lit_video.tables.row_hits import RowHits, row_hits_of, row_predictions
 from lit_video.tables.table import Row, Table
-from lit_video.tables.terms import terms
 
 HALF = "half"  # file of the scale with half of the steps, in experiments/scale
 OTHER = "_other"  # ending of the file that tests a scale's training persons, by models of its test persons
@@ -54,7 +53,7 @@ class RowSummary:
     """A row with its numbers."""
 
     name: str
-    label: str  # with remarks on its runs
+    label: str  # name and remarks on its runs
     first: RunResult | None  # result of its first seed, which tells costs and limits; left out if the row was not run
     seconds: float | None  # time of training, mean over seeds
     seeds: Sequence[int]  # empty for a row that was not run
@@ -256,3 +255,40 @@ def row_summary(row: Row, of_seeds: Sequence[FinishedRun]) -> RowSummary:
         metrics=metrics,
         begun=begun,
     )
+
+
+def terms_of(run: FinishedRun) -> str:
+    """Return how a run was trained: ``muon at 0.003, 768 steps of 16 clips, from stills:24576``; empty if unknown."""
+    model = run.identity.settings.get("model", {}).get("init_args", {})
+    optimization = model.get("optimization", {})
+    if not optimization.keys() >= {"optimizer", "lr"}:  # a model with an optimizer of its own
+        return ""
+    start = model.get("weights") or model.get("image_weights")
+    trained = f"{optimization['optimizer']} at {optimization['lr']:g}, {run.result.steps:,} steps"
+    trained += f" of {run.result.global_batch} clips, {f'from {start}' if start else 'from scratch'}"
+    if model.get("positions") in ("none", "space"):
+        trained += ", no positions in time"
+    return trained
+
+
+def terms(labels: Mapping[str, str], runs: Mapping[str, Sequence[FinishedRun]]) -> list[str]:
+    """Say how a table's rows were trained: one sentence if all were trained alike, else one for each group of rows.
+
+    The sentence of the largest group comes first; the others name their rows.
+
+    Args:
+        labels: label of each row.
+        runs: runs of each row, by seed.
+    """
+    alike: dict[str, list[str]] = {}
+    for row, of_seeds in runs.items():
+        if of_seeds and (trained := terms_of(of_seeds[0])):
+            alike.setdefault(trained, []).append(labels[row])
+    if not alike:
+        return []
+
+    (most, _), *others = sorted(alike.items(), key=lambda item: -len(item[1]))
+    sentences = [f"Trained by {most}"]
+    for trained, rows in others:
+        sentences.append(f"{', '.join(rows)}: {trained}")
+    return sentences

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.errors import UserError
-from lit_video.runs.finished import FinishedRun
+from lit_video.runs.folder import FinishedRun
 from lit_video.runs.predictions import (
     ONE_FRAME,
     ORDERS,
@@ -72,7 +72,7 @@ _DECIDED_BY: dict[Use, str] = {
 class ClassLoss:
     """Accuracy of a class in percent, with the frames as they are and in another order; means over seeds."""
 
-    name: str  # with several tasks after the task's name
+    name: str  # name of the class, after that of its task if there are several
     videos: int
     forward: float
     changed: float
@@ -98,8 +98,8 @@ class OrderTest:
     order: str
     accuracy: float  # percent
     loss: Interval  # points
-    # interval for other draws, such as other persons, if that of the loss holds only for the videos of these draws;
-    # without bounds for fewer than three draws
+    # interval for other draws, such as other persons, if that of the loss holds only for the videos of these draws; it
+    # has no bounds for fewer than three draws
     on_others: Interval | None
     classes: Sequence[ClassLoss]  # largest loss first
 

@@ -22,8 +22,7 @@ from lit_video.training.run_end import failures, leave, write_end
 from lit_video.training.stills import start_from_stills
 from lit_video.training.trainer import Training
 from lit_video.training.write_result import write_result
-from lit_video.utils.processes import first_process
-from lit_video.utils.stop_signals import STATUS, StopSignals
+from lit_video.utils.processes import STATUS, StopSignals, first_process
 
 _logger = logging.getLogger(__name__)
 

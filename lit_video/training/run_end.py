@@ -12,8 +12,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lit_video.errors import RunFailed, UserError, one_line
 from lit_video.runs.folder import RUNNING, read_status, write_status
 from lit_video.runs.record import State, Status
-from lit_video.utils.processes import refuse_output, requeue
-from lit_video.utils.stop_signals import AGAIN, PREEMPTED
+from lit_video.utils.processes import AGAIN, PREEMPTED, refuse_output, requeue
 from lit_video.video.decoding import DecodeError
 
 _logger = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from lit_video.runs.record import RowFacts
 from lit_video.settings.nested import as_list
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.messages import are_shown
-from lit_video.utils.stop_signals import StopSignals
+from lit_video.utils.processes import StopSignals
 
 
 class Training:

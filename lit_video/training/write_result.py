@@ -8,8 +8,7 @@ from msgspec import structs
 
 from lit_video.engine.checkpoints import peek
 from lit_video.runs.chosen_checkpoint import LAST
-from lit_video.runs.finished import FinishedRun, remarks
-from lit_video.runs.folder import update_record, write_status
+from lit_video.runs.folder import FinishedRun, remarks, update_record, write_status
 from lit_video.runs.history import History
 from lit_video.runs.predictions import FURTHER_TESTS
 from lit_video.runs.record import RunResult, Status, TestedWeights, VideoCount

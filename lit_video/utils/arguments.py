@@ -86,7 +86,7 @@ def refuse_wrong_values(annotated: Any, values: Mapping[str, Any]) -> None:
     """
     for name, written in annotated.__annotations__.items():
         kind = written
-        if isinstance(written, str):  # as the function's file writes it
+        if isinstance(written, str):  # the annotation is text, as the function's file has it
             try:
                 kind = eval(written, vars(sys.modules[annotated.__module__]))
             except NameError:  # one that type checkers alone know

@@ -208,7 +208,7 @@ def _names_split(name: str) -> bool:
 def _holds_splits(name: str, rows: Sequence[AnnotationRow]) -> bool:
     """Return whether the cells of a column, or most of them, name splits, and at least two of them."""
     counts = Counter(row.cells.get(name, "") for row in rows)
-    if len(counts) > MOST_SPELLINGS:  # and so no splits, without a look at all of them
+    if len(counts) > MOST_SPELLINGS:  # too many for splits, so the rest needs no look
         return False
     meant = {cell: split_meant(cell) for cell in counts}
     number = sum(count for cell, count in counts.items() if meant[cell])

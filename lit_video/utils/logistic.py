@@ -104,7 +104,7 @@ def fit_head(
 
     model = fit_logistic(x, labels, best_strength(loss) if thirds else UNCHOSEN)
     slopes, offsets = model.coef_, model.intercept_
-    if len(slopes) == 1:  # of two classes, the difference of their scores
+    if len(slopes) == 1:  # there are two classes: this is the difference of their scores
         slopes = np.concatenate([-slopes, slopes]) / 2
         offsets = np.concatenate([-offsets, offsets]) / 2
 

@@ -106,7 +106,7 @@ class TableForm(NamedTuple):
     Attributes:
         path: column of the videos' paths.
         label: column of the labels; ``None`` if a video's label is its folder, or unknown.
-        headless: all columns of a table without a header.
+        headless: columns by which the table is read if it has no header.
         is_list: whether the table has no header.
     """
 
@@ -124,7 +124,7 @@ def table_form(path: Path) -> TableForm | None:
     header, *rows = first_rows(path, ROWS_READ) or [[""]]
     listing = Listing(path.parent)
     if not listing.has(header[0]):
-        # of the columns whose name may say so the one with most cells of videos, by name if none
+        # columns whose names may say so: the one with most cells of videos is taken, by name if there are none
         named = [name for spelling in PATHS for name in header if _spelling(name) == spelling]
         perhaps = [name for spelling in PERHAPS_PATHS for name in header if _spelling(name) == spelling]
         number_of: dict[str, int] = {}  # rows in which a cell names a video
@@ -176,6 +176,7 @@ def further_labels(rows: Sequence[AnnotationRow], form: TableForm, names: Iterab
         words = " ".join(word for word in words_of(name) if not word.isdecimal())
         if words not in _LIKE_LABELS or not form.label:
             continue
+        # one to one: each label has one value of the column, and each value one label
         pairs = {(row.cells[form.label], row.cells.get(name, "")) for row in rows}
         numbers_them = len(pairs) == len({label for label, _ in pairs}) == len({other for _, other in pairs})
         if not numbers_them or len(rows) == 1:

@@ -7,7 +7,7 @@ from urllib.request import build_opener
 
 from lit_video.utils.text import first_line
 
-# what a run's record has of the data and the user
+# parts of a run's record that tell of the data and the user
 RECORDED = "settings, paths, class names, curves, confusion matrices, printed lines, and facts of the machine"
 
 

@@ -54,22 +54,20 @@ class TrainingOrder:
 
     def keys(self, start: int, stop: int) -> Iterator[Key]:
         """Yield pass and video of the items from ``start`` to ``stop``, multiples of ``size``."""
+        of_lesson = passes = 0  # places and passes of the lesson, of which the last pass may be cut short
+        if self.lesson is not None:
+            of_lesson = self.lesson_items // self.size
+            passes = -(-of_lesson // len(self.lesson))
+
         for place in range(start // self.size, stop // self.size):
-            number, video = self._at(place)
+            if self.lesson is not None and place < of_lesson:
+                number, video = _of_pass(self.lesson, place, self.seed)
+            else:
+                number, video = _of_pass(self.videos, place - of_lesson, self.seed, first=passes)
+
             yield number, video
             if self.reverses is not None:
                 yield number, int(self.reverses[video])
-
-    def _at(self, place: int) -> Key:
-        """Return the number of the pass and the video at a place of the sequence, counted without reverses."""
-        if self.lesson is None:
-            return _of_pass(self.videos, place, self.seed)
-
-        of_lesson = self.lesson_items // self.size
-        if place < of_lesson:
-            return _of_pass(self.lesson, place, self.seed)
-        passes = -(-of_lesson // len(self.lesson))  # the last one may be cut short
-        return _of_pass(self.videos, place - of_lesson, self.seed, first=passes)
 
 
 def _of_pass(videos: VideoNumbers, place: int, seed: int, first: int = 0) -> Key:

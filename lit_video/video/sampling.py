@@ -240,11 +240,12 @@ class ReleasedDense(DenseStride):
 
     stride: Count = 16
     fps: Positive | None = None
-    counts_frames = True  # with ``fps`` too
+    counts_frames = True  # holds with ``fps`` too
 
     def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, *, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
-        # the release has 30 only; another fps rescales the video's rate
+        # the release counts at 30 frames per second; another ``fps`` rescales the video's rate first. Without 30 twice
+        # the result would be rounded otherwise
         rate = 1.0
         if self.fps is not None:
             rate = float(table.count / table.seconds) * 30 / self.fps / 30

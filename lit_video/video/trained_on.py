@@ -1,17 +1,18 @@
-"""Training videos in a checkpoint: digests of their paths and contents, and time spans."""
+"""Videos by digests of paths and contents: those of a training in its checkpoint, and files of equal content."""
 
 import os
 from base64 import b64decode, b64encode
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.utils.files import open_plain
+from lit_video.utils.files import files_below, open_plain
 from lit_video.utils.parallel import joined_threads, with_progress
 from lit_video.utils.text import to_bytes
 from lit_video.video.clips import VideoRecord
@@ -21,6 +22,8 @@ PARTS_READ = 4  # number of parts of a file that its digest reads
 READERS = 16  # threads, many of them to hide the latency of a network disk
 NO_END = 2**62
 UNREADABLE = 0  # digest of a file that cannot be read
+# value that is equal for files of equal content, such as the size; None for a file that cannot be compared
+Signature = Callable[[Path], Hashable]
 
 
 def trained_on(records: Sequence[VideoRecord], digested: str = "") -> str:
@@ -129,3 +132,57 @@ def _text(rows: NDArray[np.int64]) -> str:
 def _array(text: str) -> NDArray[np.int64]:
     """Decode rows ``(videos, 4)``: digests of path and content, start and end in ms."""
     return np.frombuffer(b64decode(text, validate=True), "<i8").reshape(-1, 4)
+
+
+def copies(paths: Iterable[str]) -> dict[str, str]:
+    """Map every file that has a copy among ``paths`` to the first file of its content, which is mapped to itself.
+
+    A path may be a folder of frames. Sizes are compared first, then parts of files of equal size, then whole files.
+    """
+    groups = [[*dict.fromkeys(paths)]]
+    with joined_threads(READERS) as pool:
+        for sign in (_size, content_digest, whole_digest):
+            divided: list[list[str]] = []
+            for group in groups:
+                divided += _divided(group, sign, pool)
+            groups = divided
+
+    first_of: dict[str, str] = {}
+    for group in groups:
+        for path in group:
+            first_of[path] = group[0]
+    return first_of
+
+
+def whole_digest(path: Path) -> str:
+    """Return the digest of a video's content, or the digests of a folder's files."""
+    digests = []
+    for file in files_below(path) if path.is_dir() else [path]:
+        with open_plain(file) as content:
+            digests.append(file_digest(content, "blake2b").hexdigest())
+    return ",".join(digests)
+
+
+def _divided(paths: list[str], sign: Signature, pool: ThreadPool) -> list[list[str]]:
+    """Divide paths into groups of equal signature; leave out a path whose signature no other has."""
+
+    def sign_of(path: str) -> Hashable:
+        try:
+            return sign(Path(path))
+        except (OSError, ValueError):  # an unreadable file equals no other
+            return None
+
+    groups: dict[Hashable, list[str]] = defaultdict(list)
+    signs = pool.map(sign_of, paths, chunksize=16)
+    for path, sign_of_path in zip(paths, signs, strict=True):
+        if sign_of_path:
+            groups[sign_of_path].append(path)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _size(path: Path) -> Hashable:
+    """Return the bytes of a file, or of each file of a folder."""
+    if not path.is_dir():
+        return path.stat().st_size
+    sizes = sorted(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())
+    return tuple(sizes) or None

@@ -26,7 +26,7 @@ from lit_video.weights.mapping import TIMM, new_name, refuse_other_names, refuse
 from lit_video.weights.parts import matching, without
 from lit_video.weights.reading import StoredWeights, read_weights
 
-# not part of the features: the classifier, MAE's decoder and DINOv2's mask token
+# parts beside the features: the classifier, MAE's decoder and DINOv2's mask token
 NOT_FEATURES = "head|attn_pool|pre_logits|fc_norm|decoder_|mask_token"
 _GELUS = dict.fromkeys(("GELUTanh", "QuickGELU"), "GELU")
 _INERT = ("Identity", "Dropout", "DropPath", "PatchDropout")  # no effect in evaluation
@@ -150,7 +150,7 @@ def load_image_vit(
 
     if "embed.pos_embed" in backbone:
         slots = int("embed.cls_token" in image)
-        # on the network's device: it may be checked on the meta device
+        # the table goes to the network's device, which may be the meta device in a check
         table = values["embed.pos_embed"].to(backbone["embed.pos_embed"].device)
         values["embed.pos_embed"] = _positions(network.embed, table, slots, stored=grid)
 

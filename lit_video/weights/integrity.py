@@ -9,7 +9,7 @@ from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 from lit_video.errors import OptionError, UserError
 from lit_video.runs.chosen_checkpoint import record_beside
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from lit_video.utils.files import write_atomically
 
 _logger = logging.getLogger(__name__)
@@ -56,6 +56,7 @@ def recorded_digest(file: Path) -> str:
     record = record_beside(file)
     with suppress(UserError):  # a damaged record does not make its checkpoint useless
         run = read_finished(record.parent, anywhere=True)
+        # a run records the digest of the weights that were tested, and of no other checkpoint
         if run and (record.parent / run.result.weights.file).resolve() == file.resolve():
             return run.result.weights.digest or ""
     return ""

@@ -141,7 +141,7 @@ def _translated(
     source = source or source_of(StoredWeights(dict(state_dict)))
     of_image = matching(state_dict, r".*patch_embed\.proj\.")
     if not source and of_image and network.readout is mean_frame_token:
-        source = "timesformer"  # with attention in space only, its names are those of an image model
+        source = "timesformer"  # its names are those of an image model, because it attends in space only
     if not source:
         sources = ", ".join(sorted(SOURCES))
         first = next(iter(state_dict), None)

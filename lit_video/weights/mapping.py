@@ -44,14 +44,15 @@ def hugging_face_layer(name: str) -> dict[str, str]:
 
 def new_name(key: str, names: Mapping[str, str]) -> str | None:
     """Return a parameter's new name, ``None`` if unknown; ``names`` maps names of layers and of single parameters."""
-    stem, _, leaf = key.rpartition(".")
+    layer, _, leaf = key.rpartition(".")
     number = re.search(r"\.(\d+)\.", key)
-    for name, suffix in ((key, ""), (stem, f".{leaf}")):
+    # a parameter by its whole name, else by that of its layer: then ``.weight`` or ``.bias`` stays
+    for name, suffix in ((key, ""), (layer, f".{leaf}")):
         if name in names:
             return names[name] + suffix
-        pattern = re.sub(r"\.\d+(?=\.|$)", ".{}", name, count=1)
-        if number and pattern in names:
-            return names[pattern].format(number[1]) + suffix
+        numbered = re.sub(r"\.\d+(?=\.|$)", ".{}", name, count=1)
+        if number and numbered in names:
+            return names[numbered].format(number[1]) + suffix
     return None
 
 
@@ -114,11 +115,12 @@ def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
 def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]:
     """Guess the shape of ``cells`` positions: that of ``here``, else a square; with ``square`` a square first."""
     side = round(cells**0.5)
-    if side**2 == cells > 0 and (square or cells != here.h * here.w):
-        return side, side
-    if cells != here.h * here.w:
+    is_square = side**2 == cells > 0
+    if cells == here.h * here.w and not (square and is_square):
+        return here.h, here.w
+    if not is_square:
         raise ValueError(f"{cells} stored positions are neither those of {here.h} x {here.w} patches nor a square")
-    return here.h, here.w
+    return side, side
 
 
 def refuse_other_names(expected: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:

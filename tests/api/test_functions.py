@@ -18,7 +18,7 @@ from lit_video.runs.folder import read_record
 from lit_video.runs.record import differences
 from lit_video.settings.flags import UserSetting, as_user_settings, read_flags
 from lit_video.utils.messages import show_messages
-from lit_video.utils.stop_signals import StopSignals, handled_by, process_of_command
+from lit_video.utils.processes import StopSignals, handled_by, process_of_command
 from lit_video.utils.yaml_files import read_yaml
 from tests.commands.conftest import rows_in_this_process  # noqa: F401  # fixture
 from tests.fake_runs import EXPERIMENTS
@@ -291,8 +291,8 @@ def test_a_signal_ends_a_call_not_the_program(monkeypatch):
     with handled_by(stops.handle), pytest.raises(KeyboardInterrupt, match="goes on from here"):
         signal.raise_signal(signal.SIGTERM)
     ended = []
-    monkeypatch.setattr("lit_video.utils.stop_signals.os._exit", ended.append)
-    monkeypatch.setattr("lit_video.utils.stop_signals.end_children", lambda: None)
+    monkeypatch.setattr("lit_video.utils.processes.os._exit", ended.append)
+    monkeypatch.setattr("lit_video.utils.processes.end_children", lambda: None)
     with process_of_command(), handled_by(stops.handle):
         signal.raise_signal(signal.SIGTERM)
     assert ended == [143]

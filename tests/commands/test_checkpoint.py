@@ -13,8 +13,7 @@ from lit_video.__main__ import main
 from lit_video.own_videos.starts import start_from
 from lit_video.reports.card import model_card
 from lit_video.runs.chosen_checkpoint import find_checkpoint
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import read_record, update_record
+from lit_video.runs.folder import read_finished, read_record, update_record
 from lit_video.weights.hub import find_start, weights_path
 from lit_video.weights.reading import tensors_digest, without_prefixes
 from tests.fake_runs import change_result

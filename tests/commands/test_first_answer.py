@@ -15,7 +15,7 @@ from lit_video.engine.step_times import Pace
 from lit_video.own_videos import plan
 from lit_video.own_videos.first_answer import FirstAnswer
 from lit_video.runs.chosen_checkpoint import find_checkpoint
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from lit_video.tables.statistics import accuracy_interval
 from lit_video.utils.yaml_files import read_yaml
 

@@ -17,7 +17,7 @@ from lit_video.__main__ import main
 from lit_video.api import finetune
 from lit_video.network.transformer import VideoTransformer
 from lit_video.own_videos.starts import DEFAULT_WEIGHTS
-from lit_video.utils.stop_signals import FAILED
+from lit_video.utils.processes import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import DRAWN_WEIGHTS, Release, releases
 from tests.commands.conftest import train_nothing

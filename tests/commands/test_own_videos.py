@@ -29,13 +29,12 @@ from lit_video.inference.predict import load
 from lit_video.launching import queue
 from lit_video.network.aggregation import linear_head
 from lit_video.own_videos.experiment import Asked, experiment_file, refuse_other_plan
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import run_folders
+from lit_video.runs.folder import read_finished, run_folders
 from lit_video.runs.predictions import OF_SAME_VIDEOS, ORDERS, read_further, read_logits, read_predictions
 from lit_video.settings.flags import UserSetting
 from lit_video.tables.reading import read_table
 from lit_video.tables.summary import read_runs
-from lit_video.utils.stop_signals import FAILED
+from lit_video.utils.processes import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
 from tests.commands.conftest import row_in_this_process, train_nothing

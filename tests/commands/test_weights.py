@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from lit_video.__main__ import main
 from lit_video.experiment.recorded import run_settings
 from lit_video.modules import TimeSformer
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from lit_video.settings.flags import UserSetting
 from tests.conftest import FOUR_SKILLS
 

@@ -12,7 +12,7 @@ from lit_video.errors import UserError
 from lit_video.own_videos.dividing import assign_splits, folds
 from lit_video.own_videos.finding import OwnVideo
 from lit_video.own_videos.groups import Groups, find_groups, refuse_equal_files, with_copies
-from lit_video.video.content import copies
+from lit_video.video.trained_on import copies
 from tests.video.made import write
 
 

@@ -10,8 +10,7 @@ from io import StringIO
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import read_status
+from lit_video.runs.folder import read_finished, read_status
 from tests.conftest import TINY, write_table
 from tests.launching.slurm_cluster import cluster, why_not
 from tests.training.test_stopping import check_equal

@@ -18,7 +18,7 @@ from lit_video.inference.rollout import rollout
 from lit_video.modules import Perceiver, VideoClassifier, XViT
 from lit_video.network.aggregation import keeping_inputs
 from lit_video.network.vit import ViTSize
-from lit_video.probes.libraries import last_layer, reading_inputs
+from lit_video.probes.sources import last_layer, reading_inputs
 from tests.checkpoints import QUIET, untrained
 from tests.modules.test_python_doors import FAMILIES, TOKENS, clip_for
 

@@ -14,7 +14,7 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.network.vit import ViTSize
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from lit_video.utils.classes import per_task, soft_labels
 from lit_video.video.batch import Mixture, evaluation_batch, mix
 from lit_video.video.clips import VideoRecord

@@ -7,8 +7,7 @@ import torch
 from scipy.ndimage import zoom
 
 from lit_video.attention import Grid
-from lit_video.network.embedding import ClipEmbedding, FrameEmbedding, JointEmbedding
-from lit_video.network.patches import Patches
+from lit_video.network.embedding import ClipEmbedding, FrameEmbedding, JointEmbedding, Patches
 from lit_video.network.positions import Positions, Resizing, resize_time
 from lit_video.utils.clip_shape import uniform_frames
 from tests.network.conftest import cubic

@@ -10,7 +10,7 @@ from torch import nn
 from lit_video.attention import MixingPlan
 from lit_video.modules import ViViT
 from lit_video.network.block import Block, set_grad_checkpointing
-from lit_video.network.patches import ClipSize
+from lit_video.network.embedding import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.positions import Positions
 from lit_video.network.timesformer import SCHEMES, timesformer

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from lit_video.modules import XViT
-from lit_video.network.embedding import FrameEmbedding
-from lit_video.network.patches import Patches
+from lit_video.network.embedding import FrameEmbedding, Patches
 from lit_video.network.stem import StemEmbedding
 from lit_video.network.vit import ViTSize
 

@@ -7,10 +7,9 @@ from torch import nn
 
 from lit_video.attention import Grid, Joint, ZeroLinear
 from lit_video.modules import ViViT
-from lit_video.network.block import MLP
-from lit_video.network.patches import ClipSize
+from lit_video.network.block import FLAX_STYLE, MLP, TIMM_STYLE
+from lit_video.network.embedding import ClipSize
 from lit_video.network.perceiver import perceiver
-from lit_video.network.style import FLAX_STYLE, TIMM_STYLE
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize, encoder
 from lit_video.network.vivit import vivit

@@ -6,8 +6,8 @@ import torch
 from lit_video.attention import Grid, Mixing, MixingPlan
 from lit_video.modules import XViT
 from lit_video.network.block import MLP, Block
+from lit_video.network.embedding import ClipSize
 from lit_video.network.multiply_adds import count_params_and_macs
-from lit_video.network.patches import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import chosen_layers, xvit
 

@@ -7,10 +7,9 @@ from datetime import datetime
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.own_videos.dividing import assign_splits, fold_names, folds, held_out, without_rare
+from lit_video.own_videos.dividing import assign_splits, fold_names, folds, held_out, limits, without_rare
 from lit_video.own_videos.finding import OwnVideo
 from lit_video.own_videos.groups import find_groups
-from lit_video.own_videos.limits import limits
 from lit_video.own_videos.plan import few_of_every_class
 
 

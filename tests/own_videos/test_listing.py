@@ -13,8 +13,7 @@ from lit_video.datamodules import VideoCSV, VideoFolder
 from lit_video.datamodules.preparation import prepare_folder
 from lit_video.errors import UserError
 from lit_video.inference.videos import find_videos
-from lit_video.own_videos.finding import OwnVideo, find_own_videos
-from lit_video.own_videos.listing import write_videos
+from lit_video.own_videos.finding import OwnVideo, find_own_videos, write_videos
 from lit_video.utils.files import entries_of, files_below
 from lit_video.utils.text import class_name
 

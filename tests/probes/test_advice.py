@@ -13,9 +13,8 @@ from lit_video.network.vit import ViTSize
 from lit_video.probes.frozen import ModelOptions, checked_batch
 from lit_video.probes.heads import FEWEST_ROUNDS
 from lit_video.probes.kept import KeptFeatures
-from lit_video.probes.libraries import last_layer
 from lit_video.probes.measure import rounds_for
-from lit_video.probes.sources import frozen_model
+from lit_video.probes.sources import frozen_model, last_layer
 from lit_video.probes.videos import ProbeVideos
 from tests.probes.conftest import CLIP, mean_colours, still
 from tests.probes.test_entries import Small

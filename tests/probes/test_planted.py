@@ -8,8 +8,7 @@ import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from lit_video.api.probe import WEAK, Probed
-from lit_video.probes.attentive import attentive_hits
-from lit_video.probes.heads import linear_hits
+from lit_video.probes.heads import attentive_hits, linear_hits
 from lit_video.probes.picture import figure_of
 from lit_video.probes.videos import ProbeVideos, steps_of
 from lit_video.tables.statistics import accuracy_interval, chance_of_share
@@ -80,7 +79,7 @@ def test_an_attentive_probe_reads_a_token_among_others():
 
 @pytest.mark.usefixtures("quick_probe")
 def test_an_attentive_probe_of_tokens_without_time_has_half_of_the_directions(monkeypatch):
-    monkeypatch.setattr("lit_video.probes.attentive.MOST_TRAINING_STEPS", 2)
+    monkeypatch.setattr("lit_video.probes.heads.MOST_TRAINING_STEPS", 2)
     seen = probed(still(tokens=True), pairs=4)
     assert seen.measured.probe == "attentive"
     assert WEAK in seen.sentences
@@ -91,7 +90,7 @@ def test_an_attentive_probe_of_tokens_without_time_has_half_of_the_directions(mo
 @pytest.mark.usefixtures("quick_probe")
 def test_beside_an_attentive_probe_stands_a_linear_probe_of_the_mean_token(monkeypatch):
     """Plant motion into one of three tokens: the mean token shows it, and an untrained attentive probe does not."""
-    monkeypatch.setattr("lit_video.probes.attentive.MOST_TRAINING_STEPS", 1)
+    monkeypatch.setattr("lit_video.probes.heads.MOST_TRAINING_STEPS", 1)
 
     def tokens(clips):
         moved = torch.nn.functional.pad(motion(clips), (0, 3))

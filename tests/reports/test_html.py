@@ -10,8 +10,7 @@ from lit_video.__main__ import main
 from lit_video.inference.result_pictures import curves_figure, style_of
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import collect
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import run_folders
+from lit_video.runs.folder import read_finished, run_folders
 from lit_video.runs.predictions import FILE, Predictions, TaskPredictions, read_predictions
 from lit_video.tables.row_hits import RowHits
 from lit_video.utils.colours import LIGHT

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from lit_video.__main__ import main
 from lit_video.reports.html.collect import collect
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import read_curves, run_folders
+from lit_video.runs.folder import read_curves, read_finished, run_folders
 from lit_video.runs.predictions import FILE, file_of_further, packed_predictions, read_predictions
 from lit_video.tables.time_use import read_time_use
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, seed_dir, write_table_runs

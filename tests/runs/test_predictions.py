@@ -8,8 +8,7 @@ from torchmetrics.classification import MulticlassCalibrationError
 from lit_video.__main__ import main
 from lit_video.engine.predictions import class_rows
 from lit_video.errors import UserError
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import read_curves
+from lit_video.runs.folder import read_curves, read_finished
 from lit_video.runs.predictions import (
     FILE,
     ONE_FRAME,

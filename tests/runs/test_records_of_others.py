@@ -8,8 +8,7 @@ from msgspec import structs
 
 from lit_video.errors import UserError
 from lit_video.reports.html.collect import collect
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import RUN, has_result, run_folders, update_record
+from lit_video.runs.folder import RUN, has_result, read_finished, run_folders, update_record
 from lit_video.runs.packing import pack_runs, packed_record, write_pack
 from lit_video.runs.packs import packed_runs
 from lit_video.runs.predictions import save_logits

@@ -11,8 +11,7 @@ import pytest
 from benchmarks.papers.verdicts import across, sharing, verdict_lines, verdict_list
 from lit_video.errors import UserError
 from lit_video.reports.verdicts import corrected, judge_claims, tally
-from lit_video.runs.finished import FinishedRun
-from lit_video.runs.folder import write_curves
+from lit_video.runs.folder import FinishedRun, write_curves
 from lit_video.runs.predictions import Draws
 from lit_video.tables.agreement import agreement_of, row_pairs
 from lit_video.tables.claims import read_claims

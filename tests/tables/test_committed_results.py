@@ -8,8 +8,7 @@ import pytest
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.temporal_skills import VERSION
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import run_file, run_folders
+from lit_video.runs.folder import read_finished, run_file, run_folders
 from lit_video.runs.predictions import read_predictions
 from lit_video.runs.record import Identity, differences
 from lit_video.tables.judging import judge, rows_of

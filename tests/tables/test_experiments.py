@@ -9,7 +9,7 @@ from lit_video import modules
 from lit_video.__main__ import main
 from lit_video.experiment.request import Run
 from lit_video.experiment.spec import Spec
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from lit_video.runs.record import VideoCount
 from lit_video.schemes.reach import reach
 from lit_video.utils.yaml_files import read_yaml

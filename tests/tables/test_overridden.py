@@ -4,7 +4,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.experiment.spec import Spec
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from lit_video.runs.record import Override
 from lit_video.tables.reading import read_table
 from lit_video.tables.summary import summary

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lit_video.tables.terms import terms, terms_of
+from lit_video.tables.summary import terms, terms_of
 from tests.fake_runs import fake_run
 
 

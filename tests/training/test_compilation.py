@@ -11,14 +11,14 @@ from torch._dynamo import lookup_backend
 from lit_video.__main__ import main
 from lit_video.experiment.request import build_request
 from lit_video.experiment.spec import Spec
-from lit_video.network.patches import ClipSize
+from lit_video.network.embedding import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import xvit
 from lit_video.runs.folder import has_result
 from lit_video.settings.flags import UserSetting
 from lit_video.training.fit import compiled
 from lit_video.training.trainer import Training
-from lit_video.utils.stop_signals import StopSignals
+from lit_video.utils.processes import StopSignals
 from tests.conftest import SMALL_TABLE
 from tests.training.trained import train
 

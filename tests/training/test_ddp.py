@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from lit_video.modules.metrics import VideoAccuracy
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import has_result
+from lit_video.runs.folder import has_result, read_finished
 from tests.conftest import FOUR_SKILLS, ROOT, TINY
 from tests.embedded import four_skills
 from tests.modules.test_video_accuracy import VIDEOS, VIEWS, views

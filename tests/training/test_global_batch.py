@@ -6,7 +6,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.engine.global_batch import accumulation
 from lit_video.errors import UserError
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from tests.training.trained import train
 
 

@@ -11,7 +11,7 @@ from lit_video.engine.checkpoints import peek
 from lit_video.errors import UserError
 from lit_video.experiment.identity import read_history, take_trained
 from lit_video.experiment.request import build_request
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.record import Change
 from lit_video.weights.reading import weights_digest

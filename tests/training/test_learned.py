@@ -6,7 +6,7 @@ from lit_video.__main__ import main
 from lit_video.datamodules import Augmentation, Dense, TemporalSkills
 from lit_video.datamodules.base import SOME
 from lit_video.datamodules.floors import smallest_distance
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from lit_video.video.clips import VideoRecord, some_of
 from tests.video.made import write
 

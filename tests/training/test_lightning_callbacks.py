@@ -14,8 +14,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from lit_video.__main__ import main
 from lit_video.engine.checkpoints import refuse_wrong_mode, refuse_wrong_schedules
 from lit_video.errors import UserError
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import has_result
+from lit_video.runs.folder import has_result, read_finished
 from tests.conftest import write_table
 
 AVERAGED = ["--trainer.callbacks+=EMAWeightAveraging", "--trainer.callbacks.decay=0.9"]

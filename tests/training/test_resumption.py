@@ -9,8 +9,7 @@ import torch
 from lightning import Callback
 
 from lit_video.__main__ import main
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import read_curves
+from lit_video.runs.folder import read_curves, read_finished
 
 # hooks around a validation, in the order in which Lightning calls them
 POINTS = (

@@ -8,10 +8,9 @@ from lightning import Callback
 
 from lit_video.__main__ import main
 from lit_video.experiment.spec import Spec
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import read_curves
+from lit_video.runs.folder import read_curves, read_finished
 from lit_video.training.trainer import Training
-from lit_video.utils.stop_signals import StopSignals
+from lit_video.utils.processes import StopSignals
 from tests.command_line import parse_request
 from tests.embedded import SKILLS
 from tests.training.trained import train

@@ -11,7 +11,7 @@ from lit_video.__main__ import main
 from lit_video.inference.predict import load
 from lit_video.inference.videos import find_videos
 from lit_video.reports.card import headline
-from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_finished
 from tests.conftest import SMALL_TABLE, TINY, draw_nothing, listed_videos
 
 

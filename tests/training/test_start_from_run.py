@@ -10,8 +10,7 @@ import yaml
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.experiment.request import Run, build_request
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import write_status
+from lit_video.runs.folder import read_finished, write_status
 from lit_video.runs.record import Status
 from lit_video.tables.table import OF_RUN
 

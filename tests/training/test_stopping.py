@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import has_result, read_status
+from lit_video.runs.folder import has_result, read_finished, read_status
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.record import Change
 from lit_video.utils.processes import HANG_UP

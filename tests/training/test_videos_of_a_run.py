@@ -7,7 +7,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.inference.predict import load
 from lit_video.network.multiply_adds import count_params_and_macs
-from lit_video.runs.finished import read_finished, remarks
+from lit_video.runs.folder import read_finished, remarks
 from tests.training.broken_copy import broken_copy, listed
 
 STOP = "--trainer.max_time=00:00:00:00"

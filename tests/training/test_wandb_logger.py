@@ -12,8 +12,7 @@ from wandb.util import get_core_path
 from lit_video.__main__ import main
 from lit_video.engine.wandb_logger import RowLogger
 from lit_video.reports.wandb import panels
-from lit_video.runs.finished import read_finished
-from lit_video.runs.folder import has_result
+from lit_video.runs.folder import has_result, read_finished
 from lit_video.runs.record import RowFacts
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Row

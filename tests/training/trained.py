@@ -6,7 +6,7 @@ from lightning import Callback
 
 from lit_video.experiment.spec import Spec
 from lit_video.training.trainer import Training
-from lit_video.utils.stop_signals import StopSignals
+from lit_video.utils.processes import StopSignals
 from tests.command_line import parse_request
 
 # plain: no draws for a batch, for runs whose batches differ; drawn: everything that draws random numbers

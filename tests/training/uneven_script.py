@@ -22,7 +22,7 @@ from lit_video.engine.checkpoints import CheckpointFile, Checkpoints
 from lit_video.engine.finite import RequireFinite
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
-from lit_video.utils.stop_signals import StopSignals
+from lit_video.utils.processes import StopSignals
 
 STEPS = 3
 

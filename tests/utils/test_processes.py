@@ -86,7 +86,7 @@ IN_A_TERMINAL = """
 import fcntl, signal, sys, termios, time
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 signal.signal(signal.SIGHUP, signal.{before})
-from lit_video.utils.stop_signals import StopSignals, handled_by
+from lit_video.utils.processes import StopSignals, handled_by
 StopSignals.ends_process = True
 stops = StopSignals("run")
 with handled_by(stops.handle):

@@ -11,10 +11,9 @@ import pytest
 from PIL import Image
 
 from lit_video.datamodules.probe import probe_video
-from lit_video.video.content import copies
 from lit_video.video.decoding import DecodeError, decode, decode_images, frame_table
 from lit_video.video.decoding.container import _OPTIONS
-from lit_video.video.trained_on import content_digest
+from lit_video.video.trained_on import content_digest, copies
 from tests.video.made import write
 
 LISTS = {  # other files that FFmpeg would open: a pipe, on which it would wait for ever

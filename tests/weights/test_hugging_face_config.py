@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import pytest
 from transformers import TimesformerConfig, VivitConfig
 
-from lit_video.modules.starting_weights import StartingWeights
-from lit_video.modules.weights_record import WeightsRecord
-from lit_video.network.patches import ClipSize
+from lit_video.modules.starting_weights import StartingWeights, WeightsRecord
+from lit_video.network.embedding import ClipSize
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit

@@ -13,7 +13,7 @@ from timm.models.vision_transformer import ResPostBlock, VisionTransformer
 
 from lit_video.attention import Grid, MixingPlan
 from lit_video.inference.rollout import patch_places
-from lit_video.network.patches import ClipSize
+from lit_video.network.embedding import ClipSize
 from lit_video.network.positions import Positions
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize

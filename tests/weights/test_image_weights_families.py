@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from lit_video.attention import MixingPlan
 from lit_video.datamodules import VideoFolder
 from lit_video.modules import XViT
-from lit_video.network.patches import ClipSize
+from lit_video.network.embedding import ClipSize
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit

@@ -12,7 +12,7 @@ from transformers import (
     VivitForVideoClassification,
 )
 
-from lit_video.network.patches import ClipSize
+from lit_video.network.embedding import ClipSize
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit

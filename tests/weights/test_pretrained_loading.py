@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.parity import VECTORS
 from lit_video.modules import TimeSformer, ViViT
-from lit_video.network.patches import ClipSize
+from lit_video.network.embedding import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit

@@ -7,7 +7,7 @@ import torch
 from einops import rearrange
 
 from benchmarks.parity import MODELS, VECTORS, authors_vivit, channels_first
-from lit_video.network.patches import ClipSize
+from lit_video.network.embedding import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.weights.loading import load_pretrained

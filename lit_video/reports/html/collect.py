@@ -45,7 +45,7 @@ def collect(
     """
     scales = set[Path]()
     for place in places:
-        # also linked or packed ones; their absolute paths name table and row
+        # runs may be linked or packed; their absolute paths name table and row
         folders = run_folders(Path(os.path.abspath(place)), damaged)
         if not folders and not place.exists():
             raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")

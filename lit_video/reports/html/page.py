@@ -42,10 +42,15 @@ def render_page(
 
     runs = list(chain.from_iterable(section.finished for section in sections))
     by_name = by_paper(sections, claims)
-    pictures = _pictures(sections)
+    # drawing what every section shows beside its table takes nearly all of a report's time
+    drawn = ({view.__name__: view(section) for view in SECTION_VIEWS} for section in sections)
+    pictures: dict[tuple[str, str], dict[str, Any]] = {}
+    for section, content in zip(sections, with_progress(drawn, len(sections), "tables drawn"), strict=True):
+        pictures[_key(section)] = content
+
     # the page is that of a single model of the user's own videos
     own_model = len(pictures) == 1 and all(content["advice"] for content in pictures.values())
-    printed = [row for section in sections for row in (*section.table.rows, *section.table.reported) if row.paper]
+    rows = chain.from_iterable((*section.table.rows, *section.table.reported) for section in sections)
 
     return jinja.get_template("page.html").render(
         light=LIGHT,
@@ -61,25 +66,14 @@ def render_page(
         tally=Counter((verdict.judged.words, views.kind(verdict)) for verdict in verdicts),
         survived=Counter((verdict.judged.words, views.kind(verdict)) for verdict in verdicts if verdict.survives),
         ticks=[(points, views.place(points)) for points in views.TICKS],
-        of_papers=bool(printed),
+        of_papers=any(row.paper for row in rows),
         own_model=own_model,
         title=sections[0].table.title if own_model else "lit_video: results",
     )
 
 
-def _pictures(sections: Sequence[Section]) -> Pictures:
-    """Draw what every section shows beside its table; this takes nearly all of a report's time."""
-    drawn = with_progress(map(_drawn, sections), len(sections), "tables drawn")
-    return {_key(section): content for section, content in zip(sections, drawn, strict=True)}
-
-
 def _key(section: Section) -> tuple[str, str]:
     return section.table.name, section.table.scale
-
-
-def _drawn(section: Section) -> dict[str, Any]:
-    """Return what a section shows beside its table, by view."""
-    return {view.__name__: view(section) for view in SECTION_VIEWS}
 
 
 def _papers(papers: Papers, verdicts: Sequence[Verdict], pictures: Pictures) -> Iterator[dict[str, Any]]:

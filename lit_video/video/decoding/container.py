@@ -103,7 +103,8 @@ def check_end(
     """
     formats = set(container.format.name.split(","))
     if "flv" in formats and len(container.streams) == 1:
-        announced = (container.duration or 0) / 1e6  # an end time
+        # FLV announces the time at which the last frame ends, the others how long all frames are shown
+        announced = (container.duration or 0) / 1e6
         present = end
     elif formats & {"mp4", "asf"}:
         announced = float((stream.duration or 0) * (stream.time_base or 0))
@@ -132,7 +133,8 @@ def announced_bytes(container: InputContainer, path: Path) -> int:
     return 0
 
 
-# name and type (a number) in the metadata of FLV, then eight bytes (Adobe's FLV 10.1, E.4.4)
+# the metadata of FLV give the name of a value, a byte for its type (0: a number) and its eight bytes (Adobe's FLV 10.1,
+# E.4.4)
 FLV_SIZE = b"filesize\x00"
 
 
@@ -181,7 +183,7 @@ def _segment_end(top: bytes) -> int:
 def _number(content: bytes, at: int, *, marked: bool = False) -> tuple[int, int]:
     """Read a number of variable length (RFC 8794, 4); return it, -1 if unknown, and where it ends."""
     first = content[at] if at < len(content) else 0
-    length = 9 - first.bit_length()
+    length = 9 - first.bit_length()  # bytes: one more than the zeros before the first bit that is set, the mark
     end = at + length
     number = int.from_bytes(content[at:end], "big")
     if marked:  # a name includes the mark of its length

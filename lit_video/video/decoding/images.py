@@ -109,7 +109,7 @@ def _listed(folder: Path) -> ImageFolder:
     name_of: dict[str, str] = {}
     for name, stem in stem_of.items():
         other = name_of.setdefault(stem.casefold(), name)
-        if other != name:  # but for its ending and its case: a frame would be there twice
+        if other != name:  # names differ in ending or case alone: a frame would be there twice
             first, second = sorted((other, name))
             fault = f"{first} and {second} are one frame by their names"
             raise DecodeError(f"{folder}: {fault}; give each series a folder of its own, or delete one")

@@ -65,7 +65,7 @@ def seen_packets(container: InputContainer, stream: VideoStream) -> list[Seen]:
     errors = 0
     with logged(av.logging.ERROR) as lines:
         for packet in filled(container, stream):
-            # by position and without a function, because there are many packets
+            # there are many packets, so the tuple is made by position and without a function
             side_data = [*packet.iter_sidedata()]
             is_kept = bool(side_data) and any(data.data_type in _KEPT for data in side_data)
             is_hidden = can_hide and _is_hidden(memoryview(packet), codec)
