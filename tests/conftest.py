@@ -110,7 +110,7 @@ def few_rounds():
 
 @pytest.fixture(scope="session", autouse=True)
 def one_parser():
-    """Settings of all runs read by one parser, and equal settings once: a third of the time of a tiny run.
+    """Settings of all runs read by one parser, and equal settings once: a quarter of a tiny run is reading.
 
     Settings with classes outside of this package and Lightning are read each time: tests write modules of one name.
     """
