@@ -95,6 +95,17 @@ def test_every_finding_is_on_its_page_with_its_intervals():
     assert counted >= 3
 
 
+def test_the_number_of_decided_claims_is_that_of_reproduce():
+    page = (ROOT / "REPRODUCE.md").read_text(encoding="utf-8")
+    counts = dict(re.findall(r"[:,] ([a-z][\w -]*?(?:at most N points)?) (\d+)", page.partition("\n## ")[0]))
+    decided = [int(counts.get(verdict, 0)) for verdict in ("supported", "contradicted", "differ by at most N points")]
+    built = [int(counts.get(f"{verdict} by construction", 0)) for verdict in ("supported", "contradicted")]
+    claims = re.search(r"^(\d+) claims of the papers", page, re.MULTILINE)[1]
+    sentence = f"**Trained models decide {sum(decided)} of {claims} claims** so far; {sum(built)} hold by construction"
+    assert sentence in " ".join(README.split())
+    assert sum(map(int, counts.values())) == int(claims)
+
+
 @pytest.mark.slow
 def test_every_command_runs_as_printed(tmp_path):
     """Run all commands, with more flags for trainings, which take minutes."""
