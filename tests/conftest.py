@@ -1,9 +1,11 @@
 """Fixtures of all tests: an environment of their own, tiny models and data, and finished runs."""
 
 import os
+import re
 import shutil
 import sys
 from copy import copy
+from functools import cache
 from importlib import import_module
 from itertools import groupby
 
@@ -108,20 +110,48 @@ def few_rounds():
 
 @pytest.fixture(scope="session", autouse=True)
 def one_parser():
-    """Settings of all runs read by one parser, as a table's rows are: to make one takes a quarter of the time."""
+    """Settings of all runs read by one parser, and equal settings once: a quarter of a tiny run is reading.
+
+    Settings with classes outside of this package and Lightning are read each time: tests write modules of one name.
+    """
     from lit_video.experiment.cli import VideoCLI
 
-    made = []
+    set_up_parser = VideoCLI.setup_parser
+    parse_arguments = VideoCLI.parse_arguments
+    parsers = {}
+    known = {}
 
-    def read(settings):
-        if not made:
-            made.append(VideoCLI(settings))
-        own = made[0].with_settings(settings)
-        own.parser = copy(own.parser)  # what builds the classes of a run is added to its parser
-        return own
+    def set_up_one(self, add_subcommands, *kwargs):
+        if add_subcommands not in parsers:
+            made = copy(self)
+            set_up_parser(made, add_subcommands, *kwargs)
+            parsers[add_subcommands] = {name: value for name, value in vars(made).items() if name not in vars(self)}
+        vars(self).update(parsers[add_subcommands])
+        self.parser = copy(self.parser)  # what builds the classes of a run is added to its parser
+
+    def parse_once(self, parser, settings):
+        text = repr(settings)
+        if text in known:
+            self.config = known[text].clone()
+            return
+        parse_arguments(self, parser, settings)
+        packages = set(re.findall(r"class_path\W+(\w+)", repr(self.config)))
+        if isinstance(settings, dict) and packages <= {"lit_video", "lightning"}:  # words may name a file
+            known[text] = self.config.clone()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lit_video.experiment.spec.VideoCLI", read)
+        patch.setattr(VideoCLI, "setup_parser", set_up_one)
+        patch.setattr(VideoCLI, "parse_arguments", parse_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_commit():
+    """Commit of the code of all runs asked of git once."""
+    from lit_video.experiment import spec
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spec, "commit", cache(spec.commit))
         yield
 
 

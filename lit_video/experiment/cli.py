@@ -36,6 +36,8 @@ _logger = logging.getLogger(__name__)
 
 TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": False, "num_sanity_val_steps": 0}
 
+SUBCOMMANDS = ("fit", "test")  # those of Lightning's that are used here
+
 NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring="fail or skip:N")
 
 # settings of an experiment besides Lightning's: name, type, default, help
@@ -75,6 +77,7 @@ class VideoCLI(LightningCLI):
 
     model: VideoClassifier
     datamodule: VideoDataModule
+    _written: tuple[Namespace, str] | None = None  # settings that were resolved last, and as JSON
 
     def __init__(self, args: Nested | list[str], execute: bool = False) -> None:
         filter_lightning()
@@ -88,11 +91,17 @@ class VideoCLI(LightningCLI):
             seed_everything_default=0,
             auto_configure_optimizers=False,
             trainer_defaults=TRAINER_DEFAULTS | ({"callbacks": [ReportBroken()]} if execute else {}),
-            parser_kwargs=settings | {name: {**settings} for name in ("fit", "test")},  # Lightning writes into them
+            parser_kwargs=settings | {name: {**settings} for name in SUBCOMMANDS},  # Lightning writes into them
             args=deepcopy(args),  # the parser changes its argument
             run=execute,
             load_from_checkpoint_support=execute,  # without it, by ``build``
         )
+
+    @staticmethod
+    def subcommands() -> dict[str, set[str]]:
+        """Return the arguments of the Trainer that each subcommand leaves out; each subcommand has a parser to make."""
+        of_lightning = LightningCLI.subcommands()
+        return {name: of_lightning[name] for name in SUBCOMMANDS}
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Add the settings of an experiment, and link settings of the model to those of the data set."""
@@ -145,10 +154,12 @@ class VideoCLI(LightningCLI):
 
     def resolved(self) -> dict[str, Any]:
         """Return the configuration as plain data, without linked settings, file names, table rows and unset classes."""
-        text = self.parser.dump(
-            self.config, skip_unset=False, skip_validation=True, skip_link_targets=True, format="json"
-        )
-        config: dict[str, Any] = json.loads(text)
+        if self._written is None or self._written[0] != self.config:  # to write them takes as long as to build a model
+            text = self.parser.dump(
+                self.config, skip_unset=False, skip_validation=True, skip_link_targets=True, format="json"
+            )
+            self._written = (self.config.clone(), text)
+        config: dict[str, Any] = json.loads(self._written[1])
         model = (config.get("model") or {}).get("init_args") or {}
         for name in OWN_CODE:
             if name in model and model[name] is None:
@@ -158,7 +169,7 @@ class VideoCLI(LightningCLI):
     def with_settings(self, settings: Nested) -> Self:
         """Return this command line with other settings, read by the same parser."""
         other = copy(self)
-        other.config = self.parser.parse_object(deepcopy(settings))
+        other.parse_arguments(self.parser, deepcopy(settings))
         vars(other).pop("config_dump", None)  # noted of this one's settings
         return other
 

@@ -248,7 +248,7 @@ def of_hugging_face(folder: Path, options: ModelOptions) -> FrozenModel:
     with _starting(name, options):
         if options.random_weights:
             settings = AutoConfig.from_pretrained(folder, local_files_only=True)
-            model = AutoModelForVideoClassification.from_config(settings)  # type: ignore[no-untyped-call]
+            model = AutoModelForVideoClassification.from_config(settings)
         else:
             model, loaded = AutoModelForVideoClassification.from_pretrained(
                 folder, local_files_only=True, output_loading_info=True
