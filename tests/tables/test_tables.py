@@ -102,7 +102,7 @@ def test_the_steps_that_each_skill_takes_are_printed_by_seed(table, tmp_path):
         write_curves(folder, [{"step": 250, "val/direction/drift": 90.0, "val/direction/zoom": zoom}])
 
     printed = render(summary(table, tmp_path), "markdown").splitlines()
-    start = next(number for number, line in enumerate(printed) if line.startswith("**Steps after which"))
+    start = next(number for number, line in enumerate(printed) if line.startswith("**Steps until directions"))
     assert printed[start + 2] == "| row | drift | zoom |"
     assert printed[start + 4] == "| 2nd | 250, 250 | 250, - |"
 
