@@ -18,22 +18,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from benchmarks.harness import Measurement, Result, Table, left_out, parser, ran
+from benchmarks.harness import Measurement, Result, Table, parser, processor_seconds, ran
 from lit_video.errors import UserError
+from lit_video.utils.processes import DONE, MISTAKE
 
 ROOT = Path(__file__).parents[1]
-MISTAKE = 2  # exit status of a refusal
-SCHEME = re.compile(r"^```python\n(# my_scheme\.py\n.*?)^```", re.DOTALL | re.MULTILINE)
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PAGES = {"my_scheme.py": "docs/adding.md", "readme.py": "README.md"}  # pages whose first block of Python is the file
 # what a stranger wants, the command without its program, and the exit status
 COMMANDS = (
-    ("all commands", "lit_video --help", 0),
-    ("is the installation right?", "lit_video doctor", 0),
+    ("all commands", "lit_video --help", DONE),
+    ("is the installation right?", "lit_video doctor", DONE),
     ("a misspelt setting is refused", "lit_video fit ablation_tw --data.batch_sizes 4", MISTAKE),
-    ("a table of packed runs", f"lit_video table utd_mhad --runs {ROOT}/benchmarks/results", 0),
-    ("a page of all packed runs", f"lit_video report {ROOT}/benchmarks/results -o results.html", 0),
-    ("what a scheme of one's own reads", "lit_video profile my_scheme.py --look", 0),
-    ("README's lines of Python", "python readme.py", 0),
+    ("a table of packed runs", f"lit_video table utd_mhad --runs {ROOT}/benchmarks/results", DONE),
+    ("a page of all packed runs", f"lit_video report {ROOT}/benchmarks/results -o results.html", DONE),
+    ("what a scheme of one's own reads", "lit_video profile my_scheme.py --look", DONE),
+    ("README's lines of Python", "python readme.py", DONE),
 )
 
 
@@ -46,17 +46,17 @@ def main() -> int:
     commands = list(COMMANDS)
     if arguments.videos:
         finetune = f"lit_video finetune {arguments.videos.resolve()} --minutes 0.5 --trainer.logger=false"
-        commands.append(("half a minute of finetune", finetune, 0))
+        commands.append(("half a minute of finetune", finetune, DONE))
 
-    runs: dict[str, list[dict[str, float]]] = {name: [] for name, _, _ in commands}
+    runs: list[list[dict[str, float]]] = [[] for _ in commands]
     for name, command, _ in commands:
         shown = re.sub(r"(?:/[^ /]+)+/", "", command)  # names without the folders of this machine
         measurement.rows.append({"name": name, "shown": shown})
     for _ in range(arguments.repeats):
-        for row, (name, command, status) in zip(measurement.rows, commands, strict=True):
-            runs[name].append(timed(command, status))
-            row.update({key: median(run[key] for run in runs[name]) for key in runs[name][0]})
-            print(f"{name}: {runs[name][-1]}", file=sys.stderr, flush=True)
+        for row, (name, command, status), own in zip(measurement.rows, commands, runs, strict=True):
+            own.append(timed(command, status))
+            row.update({key: median(run[key] for run in own) for key in own[0]})
+            print(f"{name}: {own[-1]}", file=sys.stderr, flush=True)
         measurement.result["rounds"] += 1
         measurement.keep()
     return measurement.show(tables)
@@ -76,14 +76,13 @@ def timed(command: str, status: int) -> dict[str, float]:
         "WANDB_MODE": "disabled",
     }
     with tempfile.TemporaryDirectory() as folder:
-        pages = {"my_scheme.py": (SCHEME, "docs/adding.md"), "readme.py": (PYTHON, "README.md")}
-        for name, (block, page) in pages.items():
-            found = block.search((ROOT / page).read_text(encoding="utf-8"))
+        for name, page in PAGES.items():
+            found = PYTHON.search((ROOT / page).read_text(encoding="utf-8"))
             if not found:
                 raise UserError(f"{page}: no code for {name}")
             Path(folder, name).write_text(found[1], encoding="utf-8")
 
-        before = os.times()
+        before = processor_seconds()
         started = time.perf_counter()
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         with subprocess.Popen(command.split(), cwd=folder, env=environment, **pipes) as process:
@@ -94,11 +93,10 @@ def timed(command: str, status: int) -> dict[str, float]:
                 first = first or time.perf_counter() - started
                 lines.append(line)
         ended = time.perf_counter() - started
-        after = os.times()
+        used = processor_seconds() - before
 
     if process.returncode != status:
         raise UserError(f"{command}: ended with {process.returncode}: {''.join(lines[-3:]).strip()}")
-    used = after.children_user + after.children_system - before.children_user - before.children_system
     return {"first_line": first or ended, "seconds": ended, "processor": used}
 
 
@@ -109,7 +107,7 @@ def tables(result: Result) -> Iterator[Table]:
         for row in result["rows"]
     ]
     title = f"Commands as typed, {result['device']}, medians of {result['rounds']}"
-    yield Table(title, ["wanted", "command", "first line s", "end s", "CPU s"], body, left_out(result))
+    yield Table(title, ["wanted", "command", "first line s", "end s", "CPU s"], body, [])
 
 
 if __name__ == "__main__":

@@ -41,10 +41,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
     notebooks = [*ROOT.glob("notebooks/*.ipynb")]
     pages = [*(ROOT / path for path in PAGES), *ROOT.glob("docs/**/*.md"), *notebooks]
-    shown_files = {*notebooks, *(file for page in pages for file in linked(page))}
-    for file in sorted(shown_files - {ROOT / path for path in PAGES}):
-        if place_of(file).startswith("files/"):
-            files.append(File.generated(config, place_of(file), content=shown(file)))
+    for file in sorted({*notebooks, *(file for page in pages for file in linked(page))}):
+        place = place_of(file)
+        if place.startswith("files/"):  # not yet a page of the site
+            files.append(File.generated(config, place, content=shown(file)))
     return files
 
 

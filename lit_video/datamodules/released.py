@@ -374,9 +374,8 @@ class EpicKitchens100(AnnotatedVideos):
             raise row.error(EPIC_FRAMES[1], f"is {last}, before the first frame {first}; correct one of them")
         assert end is not None, "not empty, as checked above"
         rate = min(EPIC_RATES, key=lambda rate: abs(last - end * rate))  # the one that fits the row's end
-        return VideoRecord(
-            folder / video, label, start=(first - 1) / rate, end=last / rate, fps=rate
-        )  # numbered from 1
+        start = (first - 1) / rate  # frames are numbered from 1
+        return VideoRecord(folder / video, label, start=start, end=last / rate, fps=rate)
 
     def _csv(self, name: str) -> Path:
         return self.root / "annotations" / f"EPIC_100_{name}.csv"

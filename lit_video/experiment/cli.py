@@ -36,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": False, "num_sanity_val_steps": 0}
 
-SUBCOMMANDS = ("fit", "test")  # those of Lightning's that are used here
+SUBCOMMANDS = ("fit", "test")  # Lightning's subcommands that are used here
 
 NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring="fail or skip:N")
 
@@ -77,7 +77,6 @@ class VideoCLI(LightningCLI):
 
     model: VideoClassifier
     datamodule: VideoDataModule
-    _written: tuple[Namespace, str] | None = None  # settings that were resolved last, and as JSON
 
     def __init__(self, args: Nested | list[str], execute: bool = False) -> None:
         filter_lightning()
@@ -154,12 +153,10 @@ class VideoCLI(LightningCLI):
 
     def resolved(self) -> dict[str, Any]:
         """Return the configuration as plain data, without linked settings, file names, table rows and unset classes."""
-        if self._written is None or self._written[0] != self.config:  # to write them takes as long as to build a model
-            text = self.parser.dump(
-                self.config, skip_unset=False, skip_validation=True, skip_link_targets=True, format="json"
-            )
-            self._written = (self.config.clone(), text)
-        config: dict[str, Any] = json.loads(self._written[1])
+        text = self.parser.dump(
+            self.config, skip_unset=False, skip_validation=True, skip_link_targets=True, format="json"
+        )
+        config: dict[str, Any] = json.loads(text)
         model = (config.get("model") or {}).get("init_args") or {}
         for name in OWN_CODE:
             if name in model and model[name] is None:

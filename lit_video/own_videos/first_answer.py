@@ -32,7 +32,7 @@ class FirstAnswer:
 
     accuracy: Interval
     tested: int  # number of these videos
-    how: str  # what is tested, in words, and whether it is a sample
+    how: str  # tested videos in words, and whether they are a sample
     right: Mapping[str, list[int]]  # by fold or split: number of right and of tested videos
 
     def __str__(self) -> str:

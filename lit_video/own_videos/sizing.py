@@ -85,7 +85,7 @@ class Chosen:
     rows: TableRows
     duration: str
     seconds: float  # duration of the trainings
-    start: Start  # what is trained, which may be another start than was asked for
+    start: Start  # start of the trainings, perhaps another one than was asked for
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from lit_video.probes.videos import ProbeVideos
 from lit_video.tables.statistics import LEVEL, Interval, accuracy_interval, chance_of_share, holm_adjusted, wilson
 from lit_video.utils.text import plural
 
-DEFAULT_MINUTES = 3.0  # without --minutes
+DEFAULT_MINUTES = 3.0  # the time if --minutes is not given
 MOST_ROUNDS = 128  # 128 test videos of each skill resolve 9 points
 MOST_FEATURE_BYTES = 4e9  # limit of kept features
 RESOLVED = 10.0  # points; for wider intervals, a message names the minutes that would reach this

@@ -70,7 +70,7 @@ class VideoCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Videos of a split."""
 
     listed: int
-    used: int  # without missing videos
+    used: int  # number of videos, missing ones left out
 
 
 class TestedWeights(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

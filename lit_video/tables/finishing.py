@@ -24,7 +24,6 @@ from lit_video.utils.text import plural
 
 CHANCE = 50.0  # percent of directions
 VALIDATED = "val/direction/"  # start of the names of directions by skill in a curve
-TESTED = "test/direction/"  # the same in a result
 LEARNED = 90.0  # percent of the training videos, or of a skill's training films
 TRAINED = "train/video_top1"  # name of the accuracy on training videos among a result's metrics
 GAIN = 3.0  # points by which twice the training may help a finished row
@@ -134,10 +133,10 @@ def steps_to_begin(run: FinishedRun) -> dict[str, int | None]:
         for skill, is_begun in begun.items():
             steps[skill] = (steps.get(skill) or step) if is_begun else None
 
-    for skill in [skill for skill, step in steps.items() if step is None]:
-        tested = run.result.metrics.get(f"{TESTED}{skill}")
-        pairs = flatten(run.identity.settings)["data.init_args.pairs"]
-        if tested is not None and _is_above(tested, pairs[2]):
+    pairs: Sequence[int] = flatten(run.identity.settings).get("data.init_args.pairs") or ()
+    for skill, first in steps.items():
+        tested = run.result.metrics.get(f"{DIRECTION}/{skill}")
+        if first is None and tested is not None and _is_above(tested, pairs[2]):
             steps[skill] = run.result.steps
     return steps
 

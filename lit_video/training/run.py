@@ -90,7 +90,7 @@ def _history_to_go_on(spec: Spec, built: Built) -> History:
     request = run.request
     refuse_tested(run, built)
     refuse_apart(request.table, request.folder, run.row.name, now=history.identity, where=run.origin())
-    if has_result(run.folder):  # of a shorter training: the longer one is tested again and gets a new record
+    if has_result(run.folder):  # a shorter training has a result; this one is tested again and gets a new record
         shorter = read_record(run.folder).result
         if shorter:
             (run.folder / RUN).replace(run.folder / f"run.step{shorter.steps}.json")

@@ -108,7 +108,7 @@ def fit_head(
         slopes = np.concatenate([-slopes, slopes]) / 2
         offsets = np.concatenate([-offsets, offsets]) / 2
 
-    # the same scores from the features: of standardised ones the least weights, then without the standardisation
+    # least weights that give the same scores from standardised features; then those of the features themselves
     weights = np.linalg.lstsq(scaled, x @ slopes.T, rcond=None)[0].T / scaler.scale_
     weight = np.zeros((classes, features.shape[1]))
     bias = np.full(classes, -np.inf)
