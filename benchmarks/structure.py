@@ -79,6 +79,21 @@ class Module:
             if isinstance(node, Function):
                 yield node
 
+    @property
+    def import_lines(self) -> int:
+        """Number of lines of imports, wherever they stand."""
+        imports = [node for node in ast.walk(self.tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        return sum(line_count(node) for node in imports)
+
+    def code_lines(self, function: Function) -> int:
+        """Return the number of a function's lines, signature included, without docstring, comments and blank lines."""
+        numbers = range(function.lineno, function.lineno + line_count(function))
+        if ast.get_docstring(function) is not None:
+            docstring = function.body[0]
+            numbers = [n for n in numbers if not docstring.lineno <= n < docstring.lineno + line_count(docstring)]
+        lines = [self.lines[number - 1].strip() for number in numbers]
+        return sum(not line.startswith("#") for line in lines if line)
+
     def has_blank_line(self, function: Function) -> bool:
         """Return whether a blank line separates two statements of a function; those inside texts do not count."""
         inside_text: set[int] = set()
@@ -106,9 +121,11 @@ def measures(modules: Iterable[Module]) -> dict[str, str]:
     written = [line for module in modules for line in module.lines if line.strip()]
     thousands = sum(len(module.lines) for module in modules) / 1000
 
-    long = airless = 0
+    long = airless = code = imported = 0
     for module in modules:
+        imported += module.import_lines
         for function in module.functions():
+            code += module.code_lines(function)
             if line_count(function) >= LONG_FUNCTION:
                 long += 1
                 airless += not module.has_blank_line(function)
@@ -122,6 +139,9 @@ def measures(modules: Iterable[Module]) -> dict[str, str]:
     return {
         "lines": f"{sum(len(module.lines) for module in modules):,}",
         "files": f"{len(modules):,}",
+        "lines of imports": f"{imported / thousands / 10:.1f} %" if modules else "0.0 %",
+        "lines of code a function": f"{code / max(len(functions), 1):.1f}",
+        "private functions with one caller, per 1,000 lines": per_thousand(sum(map(private_with_one_caller, modules))),
         f"functions of {LONG_FUNCTION}+ lines": f"{long:,}",
         "... without a blank line": f"{100 * airless / max(long, 1):.0f} %",
         "tuples assigned to tuples, per 1,000 lines": per_thousand(sum(map(assigns_tuples, nodes))),
@@ -136,9 +156,19 @@ def measures(modules: Iterable[Module]) -> dict[str, str]:
     }
 
 
-def line_count(function: Function) -> int:
-    """Return the number of lines from ``def`` to the end."""
-    return (function.end_lineno or function.lineno) - function.lineno + 1
+def line_count(statement: ast.stmt) -> int:
+    """Return the number of lines of a statement; those of decorators are not counted."""
+    return (statement.end_lineno or statement.lineno) - statement.lineno + 1
+
+
+def private_with_one_caller(module: Module) -> int:
+    """Return how many private functions of a module are read in one place of it.
+
+    Methods do not count: names alone do not tell those of one class from those of another.
+    """
+    names = {node.name for node in module.tree.body if isinstance(node, Function) and node.name.startswith("_")}
+    reads = Counter(node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name))
+    return sum(reads[name] == 1 for name in names)
 
 
 def assigns_tuples(node: ast.AST) -> bool:
@@ -231,9 +261,9 @@ def beside(folders: Mapping[str, Path]) -> Iterator[str]:
     cells = [text for name, values in columns.items() for text in (name, *values.values())]
     width = max(len(text) for text in cells) + 2
 
-    yield " " * 44 + "".join(f"{name:>{width}}" for name in columns)
+    yield " " * 52 + "".join(f"{name:>{width}}" for name in columns)
     for measure in next(iter(columns.values())):
-        yield f"{measure:44}" + "".join(f"{values[measure]:>{width}}" for values in columns.values())
+        yield f"{measure:52}" + "".join(f"{values[measure]:>{width}}" for values in columns.values())
 
 
 def nodes_by_package(package: Path) -> Iterator[str]:

@@ -60,6 +60,29 @@ def test_other_places():
     assert values["calls with 7+ positional values"] == "1"
 
 
+def test_imports_are_counted_by_lines_wherever_they_stand():
+    text = "import a\nfrom b import (\n    c,\n)\n\n\ndef f():\n    import d\n"
+    assert measured(text)["lines of imports"] == "62.5 %"
+
+
+def test_lines_of_code_are_those_of_statements():
+    text = 'def f(\n    x,\n):\n    """Return.\n\n    x: a number.\n    """\n    # why\n    y = x\n\n    return y\n'
+    assert measured(text)["lines of code a function"] == "5.0"
+
+
+def test_private_functions_with_one_caller():
+    text = """
+def _once(): ...
+def _twice(): ...
+def _never(): ...
+def public(): return _once() + _twice() + _twice()
+class C:
+    def _method(self): ...
+    def other(self): return self._method()
+"""
+    assert measured(text)["private functions with one caller, per 1,000 lines"] == f"{1000 / 8:.1f}"
+
+
 def test_names_defined_again_are_public_and_of_two_modules():
     texts = ("def f(): ...\ndef f(): ...\n_A = B = 1", "class f: ...\n_A: int = 1\nC = 1", "def g():\n    C = 1")
     assert names_defined_again(map(Module, texts)) == ["f"]
