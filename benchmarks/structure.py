@@ -162,13 +162,16 @@ def line_count(statement: ast.stmt) -> int:
 
 
 def private_with_one_caller(module: Module) -> int:
-    """Return how many private functions of a module are read in one place of it.
+    """Return how many private functions of a module are called in one place of it, and named in no other.
 
-    Methods do not count: names alone do not tell those of one class from those of another.
+    A function that is passed on needs its name. Methods do not count: names alone do not tell those of one class from
+    those of another.
     """
-    names = {node.name for node in module.tree.body if isinstance(node, Function) and node.name.startswith("_")}
-    reads = Counter(node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name))
-    return sum(reads[name] == 1 for name in names)
+    nodes = [*ast.walk(module.tree)]
+    named = Counter(node.id for node in nodes if isinstance(node, ast.Name))
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    private = {node.name for node in module.tree.body if isinstance(node, Function) and node.name.startswith("_")}
+    return sum(named[name] == 1 for name in private & called)
 
 
 def assigns_tuples(node: ast.AST) -> bool:
