@@ -15,7 +15,7 @@ from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, per_ch
 from lit_video.utils.processes import ignore_stops
 from lit_video.video.batch import Batch, Channels, RawBatch, evaluation_batch
 from lit_video.video.clips import Sample
-from lit_video.video.decoding.frame_table import add_source
+from lit_video.video.decoding.table_reading import add_source
 from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingOrder, TrainingSampler, VideoNumbers
 
 LEAST_STD = 1e-3  # a quarter of a grey value

@@ -20,7 +20,7 @@ from lit_video.utils.messages import ASIDE
 from lit_video.utils.parallel import in_parallel, joined_threads
 from lit_video.utils.text import to_bytes, to_text
 from lit_video.video.decoding import DecodeError, FrameTable
-from lit_video.video.decoding.frame_table import add_source
+from lit_video.video.decoding.table_reading import add_source
 
 _logger = logging.getLogger(__name__)
 

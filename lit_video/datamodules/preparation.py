@@ -26,9 +26,9 @@ from lit_video.utils.files import files_below, is_video, write_atomically, write
 from lit_video.utils.parallel import in_parallel
 from lit_video.utils.text import Part, Shown, plural, printable
 from lit_video.video.decoding import DecodeError, decode, forget_tables, frame_table
-from lit_video.video.decoding.frame_table import check_sound
 from lit_video.video.decoding.pyav import frames_in_order, orientation, refuse_colours
-from lit_video.video.decoding.table import FrameTable
+from lit_video.video.decoding.table_of_frames import FrameTable
+from lit_video.video.decoding.table_reading import check_sound
 
 _logger = logging.getLogger(__name__)
 

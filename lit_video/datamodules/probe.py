@@ -16,7 +16,7 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, Frames, FrameTable, forget_tables
 from lit_video.video.decoding.container import open_video, reading
 from lit_video.video.decoding.decoder import PREDICTED, judged, spoiled
-from lit_video.video.decoding.table import compact
+from lit_video.video.decoding.table_of_frames import compact
 
 VideoStatus = Literal["ok", "damaged", "missing", "broken"]
 

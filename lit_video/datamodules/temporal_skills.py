@@ -46,7 +46,7 @@ from lit_video.utils.parallel import in_parallel
 from lit_video.utils.splits import Split
 from lit_video.utils.text import plural
 from lit_video.video.decoding import Frames, FrameTable, KeptVideos
-from lit_video.video.decoding.frame_table import add_source
+from lit_video.video.decoding.table_reading import add_source
 from lit_video.video.loading import VideoNumbers
 from lit_video.video.sampling import Dense, Sampling, Segments
 from lit_video.video.seeding import digest

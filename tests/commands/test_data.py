@@ -135,7 +135,7 @@ def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_t
     stored = Manifest(root / MANIFEST, root)
     assert len(stored.facts()) == 12
     monkeypatch.setattr(
-        import_module("lit_video.video.decoding.frame_table"),
+        import_module("lit_video.video.decoding.table_reading"),
         "scanned",
         lambda path, _: pytest.fail(f"{path} is scanned"),
     )

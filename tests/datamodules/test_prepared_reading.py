@@ -84,7 +84,7 @@ def test_the_table_of_a_prepared_video_takes_no_decoding(decoded, tmp_path, monk
     def refuse(*args):
         raise AssertionError("a frame is decoded")
 
-    monkeypatch.setattr(import_module("lit_video.video.decoding.frame_table"), "islice", refuse)
+    monkeypatch.setattr(import_module("lit_video.video.decoding.table_reading"), "islice", refuse)
     assert frame_table(target).count == FRAMES
 
 

@@ -14,7 +14,7 @@ from lit_video.datamodules.drawing import encode
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode, segment
-from lit_video.video.decoding.table import FrameTable, without_jumps
+from lit_video.video.decoding.table_of_frames import FrameTable, without_jumps
 from lit_video.video.seeding import seeded
 
 COUNT, FPS = 60, 10

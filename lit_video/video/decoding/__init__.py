@@ -5,10 +5,10 @@ A :class:`FrameTable`, read from a file's packets by PyAV, lists a video's frame
 """
 
 from lit_video.video.decoding.container import DecodeError
-from lit_video.video.decoding.frame_table import Frames, frame_table
 from lit_video.video.decoding.images import decode_images, forget_tables, image_table
 from lit_video.video.decoding.pyav import Decode, KeptVideos, decode, decode_in_order
-from lit_video.video.decoding.table import FrameTable, exact, looped, segment
+from lit_video.video.decoding.table_of_frames import FrameTable, exact, looped, segment
+from lit_video.video.decoding.table_reading import Frames, frame_table
 
 __all__ = ["Decode", "DecodeError", "FrameTable", "Frames", "KeptVideos"]
 __all__ += ["decode", "decode_images", "decode_in_order", "exact", "forget_tables"]

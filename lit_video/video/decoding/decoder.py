@@ -27,7 +27,7 @@ from av.video.stream import VideoStream
 from lit_video.video.decoding.container import video_stream
 from lit_video.video.decoding.h264 import parameters
 from lit_video.video.decoding.packets import Seen, before_key, coded_alone, filled, logged
-from lit_video.video.decoding.table import frames_before_gaps
+from lit_video.video.decoding.table_of_frames import frames_before_gaps
 
 SIDE_DATA_KINDS = 64  # kinds of side data, with room for later versions of FFmpeg
 PREDICTED = {PictureType.P, PictureType.B}

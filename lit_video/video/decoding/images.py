@@ -16,8 +16,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from lit_video.utils.files import MOST_BYTES, is_picture, read_plain
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
-from lit_video.video.decoding.frame_table import ClipFrames, Frames, check_numbers, kept_table
-from lit_video.video.decoding.table import FrameTable, exact, frames_before_gaps
+from lit_video.video.decoding.table_of_frames import FrameTable, exact, frames_before_gaps
+from lit_video.video.decoding.table_reading import ClipFrames, Frames, check_numbers, kept_table
 
 # formats that are read, by content, not by name; others of Pillow start programs (PostScript), or are seldom tested
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")

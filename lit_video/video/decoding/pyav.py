@@ -22,7 +22,9 @@ from av.video.stream import VideoStream
 
 from lit_video.video.decoding.container import DecodeError, open_video, reading, video_stream
 from lit_video.video.decoding.decoder import PREDICTED, Decoder, judged, side_data
-from lit_video.video.decoding.frame_table import (
+from lit_video.video.decoding.packets import filled
+from lit_video.video.decoding.table_of_frames import FrameTable
+from lit_video.video.decoding.table_reading import (
     ClipFrames,
     Frames,
     check_numbers,
@@ -31,8 +33,6 @@ from lit_video.video.decoding.frame_table import (
     known_table,
     scanned,
 )
-from lit_video.video.decoding.packets import filled
-from lit_video.video.decoding.table import FrameTable
 
 # colours that FFmpeg decodes but does not convert to RGB (ITU-T H.273, table 4)
 _CONVERTED = {0, 1, 2, 4, 5, 6, 7, 9}  # matrices of FFmpeg's conversion; 2: unknown

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from lit_video.video.decoding.container import DecodeError, check_end, check_file, open_video, reading, video_stream
 from lit_video.video.decoding.decoder import LOST_PLACE, beside_gaps, judged, reported, side_data
 from lit_video.video.decoding.packets import Seen, before_key, one_frame_each, reorders, seeks, seen_packets
-from lit_video.video.decoding.table import FrameTable, compact, gap_text, restarts, usual_step, without_jumps
+from lit_video.video.decoding.table_of_frames import FrameTable, compact, gap_text, restarts, usual_step, without_jumps
 
 Frames = NDArray[np.uint8]
 
