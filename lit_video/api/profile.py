@@ -165,11 +165,12 @@ def _profile_scheme(scheme: Any, training: _Training, *, train: bool, on: File |
     contract = check_contract(kind)
     _logger.info(_checks(contract))
     if contract.faults or not contract.sight:
-        return Profile(name, contract, {}, [], {})
+        return Profile(name, contract, words={}, costs=[], no_costs={})
 
     words = in_words(contract.sight)
     _logger.info("\n".join(["", *(f"{key}: {value}" for key, value in words.items())]))
-    kinds = {name: kind} | built_in() | {name: kind}  # the first row, also under a built-in name
+    # the scheme is the first row, also under the name of a built-in one
+    kinds = {name: kind} | {other: built for other, built in built_in().items() if other != name}
     no_costs = refusals(kinds)
     measured = costs({key: value for key, value in kinds.items() if key not in no_costs})
     for part in _cost_parts(measured, no_costs):

@@ -2,26 +2,51 @@
 
 import json
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+import yaml
 from jsonargparse import ArgumentError
 
 from lit_video.experiment.cli import VideoCLI
 from lit_video.experiment.request import Run, build_request
 from lit_video.runs.record import Identity, differences
 from lit_video.settings.flags import read_flags
+from lit_video.settings.nested import read_settings, starts_anew
 from lit_video.tables.table import MERGED_KEY
 from lit_video.utils.yaml_files import read_yaml
 from tests.conftest import quick_or_slow
 from tests.tables.experiments import EXPERIMENTS
 
 TABLES = sorted(EXPERIMENTS.glob("*.yaml"))
+COPIES = TemporaryDirectory()  # of tables' files, until the process ends
 SCALES = [None, *sorted((EXPERIMENTS / "scale").glob("*.yaml"))]
 
 
+@cache
+def without_data(path):
+    """Write a table's file without its data, and with whole paths of its other parts; return the copy."""
+    content = {
+        key: str(path.parent / value) if isinstance(value, str) and value.endswith(".yaml") else value
+        for key, value in read_yaml(path).items()
+        if key != "data"
+    }
+    copy = Path(COPIES.name) / path.name
+    copy.write_text(yaml.safe_dump(content))
+    return copy
+
+
 def words(run, flags=()):
-    """Return the command line of LightningCLI for a run; a row's mapping follows null, to replace the files'."""
-    line = [word for path in run.request.configs for word in ("--config", str(path))]
+    """Return the command line of LightningCLI for a run.
+
+    A row's mapping follows null, to replace the files'. If a scale names another data set, the table's data are left
+    out, because Lightning would merge both.
+    """
+    first, *scales = run.request.configs
+    if any(starts_anew(read_settings(first).get("data"), read_yaml(scale)) for scale in scales):
+        first = without_data(first)
+    line = [word for path in (first, *scales) for word in ("--config", str(path))]
     settings = dict(run.row.settings)
     if run.start:  # run:TABLE/SCALE/ROW means a folder
         settings["model.weights"] = str(run.start)
