@@ -23,7 +23,7 @@ from lit_video.errors import UserError, one_line, raised_by
 from lit_video.experiment.constructors import arguments_of
 from lit_video.experiment.ignored import LINKED_SETTINGS
 from lit_video.modules import VideoClassifier
-from lit_video.schemes.own_classes import import_named
+from lit_video.schemes.own_classes import import_named, names_of
 from lit_video.settings.effects import OWN_CODE, RUN_KEYS
 from lit_video.settings.messages import explain
 from lit_video.settings.nested import Nested
@@ -175,7 +175,7 @@ def take_named(config: Namespace) -> None:
     """Import a user's classes; with ``weights_settings apply`` take the settings of the released weights."""
     model = config.model.init_args
     import_named(model)
-    if not model.get("weights") or model.get("weights_settings") != "apply":
+    if not _takes_settings(model):
         return
 
     stored = read_weights(weights_path(model.weights), model.weights_ema, model.weights_source)
@@ -185,6 +185,16 @@ def take_named(config: Namespace) -> None:
     changed = " ".join(change for change in changes if change)
     if changed:
         rank_zero_only(_logger.info)(f"{model.weights}: settings of its training are used: {changed}")
+
+
+def _takes_settings(model: Mapping[str, Any]) -> bool:
+    """Return whether the settings of the released weights are taken."""
+    return bool(model.get("weights")) and model.get("weights_settings") == "apply"
+
+
+def is_changed_by_building(model: Mapping[str, Any]) -> bool:
+    """Return whether :func:`take_named` changes settings: the model names a user's classes, or takes settings."""
+    return bool(names_of(model)) or _takes_settings(model)
 
 
 def _take(arguments: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:
