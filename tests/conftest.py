@@ -322,13 +322,15 @@ def persons(made_once):
 
 
 def listed_videos(folder, header, rows, shape=(16, 60, 80)):
-    """Write a video of noise for every row of a table, at the path in its first column, and ``labels.csv``."""
+    """Write a video of random squares for every row of a table, at the path in its first column, and ``labels.csv``."""
     from lit_video.datamodules.drawing import encode
 
+    frames, height, width = shape
     rng = np.random.default_rng(0)
     for path, *_ in rows:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        encode(folder / path, rng.integers(0, 255, (*shape, 3), np.uint8), 25)
+        squares = rng.integers(0, 255, (frames, height // 10, width // 10, 3), np.uint8)
+        encode(folder / path, squares.repeat(10, 1).repeat(10, 2), 25)
     (folder / "labels.csv").write_text("\n".join([header, *map(",".join, rows)]) + "\n")
     return folder
 
