@@ -155,6 +155,16 @@ def one_commit():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_search():
+    """Callbacks of other packages looked for once: a Trainer reads the metadata of all packages, a tenth of its fit."""
+    from lightning.fabric.utilities import registry
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "entry_points", cache(registry.entry_points))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def messages():
     """Messages of all functions, printed as a command does."""
@@ -163,8 +173,9 @@ def messages():
 
 
 def draw_nothing(patch):
-    """Leave out a tiny run's pictures, which take longer than its training."""
+    """Leave out the pictures of a tiny run and of a page, which take longer than its training."""
     patch.setattr("lit_video.engine.predictions.SavePredictions._draw", lambda *_: None)
+    patch.setattr("lit_video.reports.html.views.drawn", lambda _, text: {"svg": "", "description": text})
 
 
 @pytest.fixture(autouse=True)
@@ -176,7 +187,7 @@ def no_wandb(request, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def no_pictures(request, monkeypatch):
-    """Runs without pictures, except in tests marked ``pictures``."""
+    """Runs and pages without pictures, except in tests marked ``pictures``."""
     if "pictures" not in request.keywords:
         draw_nothing(monkeypatch)
 
@@ -311,13 +322,15 @@ def persons(made_once):
 
 
 def listed_videos(folder, header, rows, shape=(16, 60, 80)):
-    """Write a video of noise for every row of a table, at the path in its first column, and ``labels.csv``."""
+    """Write a video of random squares for every row of a table, at the path in its first column, and ``labels.csv``."""
     from lit_video.datamodules.drawing import encode
 
+    frames, height, width = shape
     rng = np.random.default_rng(0)
     for path, *_ in rows:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        encode(folder / path, rng.integers(0, 255, (*shape, 3), np.uint8), 25)
+        squares = rng.integers(0, 255, (frames, height // 10, width // 10, 3), np.uint8)
+        encode(folder / path, squares.repeat(10, 1).repeat(10, 2), 25)
     (folder / "labels.csv").write_text("\n".join([header, *map(",".join, rows)]) + "\n")
     return folder
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import torch
-import yaml
 from jsonargparse import ArgumentError, Namespace
 from jsonargparse.typing import PositiveInt, restricted_string_type
 from lightning.fabric.utilities.exceptions import MisconfigurationException
@@ -23,7 +22,7 @@ from lit_video.errors import UserError, one_line, raised_by
 from lit_video.experiment.constructors import arguments_of
 from lit_video.experiment.ignored import LINKED_SETTINGS
 from lit_video.modules import VideoClassifier
-from lit_video.schemes.own_classes import import_named
+from lit_video.schemes.own_classes import import_named, names_of
 from lit_video.settings.effects import OWN_CODE, RUN_KEYS
 from lit_video.settings.messages import explain
 from lit_video.settings.nested import Nested
@@ -139,14 +138,14 @@ class VideoCLI(LightningCLI):
         return Built(objects.data, objects.model, self.config, objects)
 
     def _dump_config(self) -> None:
-        """Note the settings for checkpoints; unlike Lightning's own, without checking them once more."""
+        """Note the settings for checkpoints; unlike Lightning's own, unchecked, and by JSON, which takes a third."""
         if self.subcommand:
             super()._dump_config()
         elif not hasattr(self, "config_dump"):
             text = self.parser.dump(
-                self.config, skip_link_targets=False, skip_unset=False, skip_validation=True, format="yaml"
+                self.config, skip_link_targets=False, skip_unset=False, skip_validation=True, format="json"
             )
-            self.config_dump = yaml.safe_load(text)
+            self.config_dump = json.loads(text)
 
     def _parse_ckpt_path(self) -> None:
         """Keep YAML and flags; LightningCLI would silently override them with a checkpoint's hyper-parameters."""
@@ -175,7 +174,7 @@ def take_named(config: Namespace) -> None:
     """Import a user's classes; with ``weights_settings apply`` take the settings of the released weights."""
     model = config.model.init_args
     import_named(model)
-    if not model.get("weights") or model.get("weights_settings") != "apply":
+    if not _takes_settings(model):
         return
 
     stored = read_weights(weights_path(model.weights), model.weights_ema, model.weights_source)
@@ -185,6 +184,16 @@ def take_named(config: Namespace) -> None:
     changed = " ".join(change for change in changes if change)
     if changed:
         rank_zero_only(_logger.info)(f"{model.weights}: settings of its training are used: {changed}")
+
+
+def _takes_settings(model: Mapping[str, Any]) -> bool:
+    """Return whether the settings of the released weights are taken."""
+    return bool(model.get("weights")) and model.get("weights_settings") == "apply"
+
+
+def is_changed_by_building(model: Mapping[str, Any]) -> bool:
+    """Return whether :func:`take_named` changes settings: the model names a user's classes, or takes settings."""
+    return bool(names_of(model)) or _takes_settings(model)
 
 
 def _take(arguments: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from jsonargparse import ArgumentError
 
 from lit_video.errors import UserError
-from lit_video.experiment.cli import Built, VideoCLI, user_errors
+from lit_video.experiment.cli import Built, VideoCLI, is_changed_by_building, user_errors
 from lit_video.experiment.constructors import Constructors
 from lit_video.experiment.ignored import of_file, refuse_ignored
 from lit_video.experiment.layers import of_files, with_user_settings
@@ -52,7 +52,9 @@ class Spec:
     @property
     def settings(self) -> Nested:
         """All settings as plain data, once built with those of the weights that they name."""
-        return self._cli.resolved()
+        if is_changed_by_building(self.parsed["model"][ARGUMENTS]):
+            return self._cli.resolved()
+        return self.parsed
 
     def identity(self, videos: str) -> Identity:
         """Return what decides the run's numbers; ``videos`` is the digest of videos and labels."""

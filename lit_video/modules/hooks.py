@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, cast
 
 import torch
 from lightning import LightningModule, Trainer
@@ -21,7 +21,6 @@ def logged_name(split: Literal["val", "test"], value: str) -> str:
     return names.get(value, f"{split}/{value}")
 
 
-@runtime_checkable
 class Startable(Protocol):
     """Module that reads starting weights before its training, as every :class:`VideoClassifier` does."""
 
@@ -103,18 +102,23 @@ class ClassifierHooks(Callback):
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Log clip accuracy of one view per video, and the loss over videos that could be read."""
-        if isinstance(pl_module, Startable):
+        if is_startable(pl_module):
             log_metrics(pl_module, "val", VAL_NAMES)
 
     def on_test_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Log video accuracy over all views. The metric keeps its state for callbacks until the next test."""
-        if isinstance(pl_module, Startable):
+        if is_startable(pl_module):
             log_metrics(pl_module, "test", TEST_NAMES)
+
+
+def is_startable(module: torch.nn.Module) -> bool:
+    """Return whether a module is :class:`Startable`; in Python 3.11, ``isinstance`` of a protocol takes long."""
+    return hasattr(type(module), "prepare_start")
 
 
 def classifiers(module: LightningModule) -> Iterator[Startable]:
     """Iterate over the classifiers in a module, itself included; a user's module may hold several (distillation)."""
-    return (part for part in module.modules() if isinstance(part, Startable))
+    return (cast(Startable, part) for part in module.modules() if is_startable(part))
 
 
 def after_package(package: Callable[..., None], hook: Callable[..., Any]) -> Callable[..., Any]:

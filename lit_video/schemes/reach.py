@@ -1,6 +1,7 @@
 """Temporal reach of a network: the frames that it can compare."""
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -14,6 +15,7 @@ _NOTHING = 1e-11  # changes below this share of the largest score are rounding e
 # standard deviations of random weights; several, because small weights may have effects too small to be seen, and
 # large weights make attention pick one token
 _SPREADS = (0.1, 0.3, 1.0)
+AT_ONCE = 16  # clips that pass through a network together
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,15 @@ def reach(network: nn.Module, num_frames: int, image_size: ImageSize) -> Reach:
             unchanged = scores(clip)
             least = _NOTHING * float(unchanged.abs().max())
 
-            alone = {i: scores(_changed(clip, change, i)) - unchanged for i in range(num_frames)}
-            seen = [i for i, effect in alone.items() if effect.abs().max() > least]
+            changed = _scores(scores, [_changed(clip, change, i) for i in range(num_frames)])
+            alone = [effect - unchanged[0] for effect in changed]
+            seen = [i for i in range(num_frames) if alone[i].abs().max() > least]
             pairs |= {(i, i) for i in seen}
-            for i, j in combinations(seen, 2):
-                if (i, j) in pairs:
-                    continue
-                both = scores(_changed(clip, change, i, j)) - unchanged
-                if (both - alone[i] - alone[j]).abs().max() > least:
+
+            asked = [pair for pair in combinations(seen, 2) if pair not in pairs]
+            together = _scores(scores, [_changed(clip, change, *pair) for pair in asked])
+            for (i, j), both in zip(asked, together, strict=True):
+                if (both - unchanged[0] - alone[i] - alone[j]).abs().max() > least:
                     pairs.add((i, j))
 
             rolled = clip.clone()
@@ -66,6 +69,12 @@ def reach(network: nn.Module, num_frames: int, image_size: ImageSize) -> Reach:
             order |= bool((scores(clip.flip(2)) - unchanged).abs().max() > least)
             near |= bool((scores(rolled) - unchanged).abs().max() > least)
     return Reach(frozenset(pairs), order, near and not order)
+
+
+def _scores(network: nn.Module, clips: Sequence[Tensor]) -> list[Tensor]:
+    """Return the scores of each clip ``(1, 3, t, height, width)``, of several at once."""
+    parts = [clips[first : first + AT_ONCE] for first in range(0, len(clips), AT_ONCE)]
+    return [scores for part in parts for scores in network(torch.cat([*part]))]
 
 
 def _changed(clip: Tensor, change: Tensor, *frames: int) -> Tensor:

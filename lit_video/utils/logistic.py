@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -57,12 +58,19 @@ def best_strength(loss: Callable[[float], float]) -> float:
 def fit_logistic(x: FeatureArray, labels: NDArray[np.integer], strength: float) -> Any:
     """Return scikit-learn's logistic regression of ``(videos, width)``."""
     from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits
 
     # products of so few videos are faster on one thread: several wait for each other
-    with warnings.catch_warnings(), threadpool_limits(1, "blas"):
+    with warnings.catch_warnings(), _libraries().limit(limits=1, user_api="blas"):
         warnings.simplefilter("ignore")  # a weak penalty may need more steps; the held-out videos judge it
         return LogisticRegression(C=strength, max_iter=SOLVER_STEPS).fit(x, labels)
+
+
+@cache
+def _libraries() -> Any:
+    """Return the libraries that compute products; to look for them takes as long as to fit a few videos."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def log_loss(model: Any, x: FeatureArray, labels: NDArray[np.integer]) -> float:

@@ -20,7 +20,7 @@ from lit_video.settings.flags import UserSetting, as_user_settings, read_flags
 from lit_video.utils.messages import show_messages
 from lit_video.utils.processes import StopSignals, handled_by, process_of_command
 from lit_video.utils.yaml_files import read_yaml
-from tests.commands.conftest import rows_in_this_process  # noqa: F401  # fixture
+from tests.commands.conftest import known_pace  # noqa: F401  # fixture
 from tests.fake_runs import EXPERIMENTS
 
 # settings of a tiny run, as those of tests.conftest.TINY
@@ -194,6 +194,7 @@ def rooms(tmp_path):
     return tmp_path / "rooms"
 
 
+@pytest.mark.usefixtures("known_pace")
 def test_a_folder_is_fine_tuned_as_on_the_command_line(rooms, tmp_path, capsys):
     settings = {
         "model": {"size": {"embed_dim": 16, "depth": 1, "num_heads": 2}, "image_weights": None},

@@ -36,9 +36,10 @@ def rows_in_this_process(monkeypatch):
 
 @pytest.fixture
 def known_pace(monkeypatch):
-    """Plans whose trainings have a given pace, for tests of other things: a rehearsal takes most of a plan's time."""
+    """Plans without a first answer, and with a given pace of their trainings: both take most of a plan's time."""
     pace = Pace(start=0.1, step=0.01, first_read=0.001, view=0.001, other_view=0.001, stage=0.01)
     monkeypatch.setattr("lit_video.training.rehearsal.rehearse", lambda *settings, **options: pace)
+    monkeypatch.setattr("lit_video.own_videos.plan.first_answer", lambda *videos: None)
 
 
 @pytest.fixture

@@ -186,7 +186,7 @@ def test_positions_in_time_tell_more_than_a_set_of_frames(data, clips_of_pairs):
 
 
 def few(root):
-    return skills(root, pairs=(1, 1, 1), skills=("drift", "zoom", "rotation", "meeting"))
+    return skills(root, pairs=(1, 1, 1), skills=("zoom", "meeting"))
 
 
 # (d) the batches of training

@@ -142,27 +142,43 @@ DOORS = ("load_from_checkpoint", "ckpt_path", "weights", "after fit")
 OPENED = [*product(DOORS, [dict(mean=0.4), "classes"]), ("ckpt_path", dict(std=0.3)), ("weights", dict(channels="bgr"))]
 
 
+def opened(door, model, path):
+    """Return a model behind a door, and what its Trainer is given besides."""
+    if door == "load_from_checkpoint":
+        return TimeSformer.load_from_checkpoint(path), {}
+    if door == "ckpt_path":
+        return TimeSformer(8, **TOKENS), dict(ckpt_path=path)
+    if door == "weights":
+        return TimeSformer(8, **TOKENS, weights=str(path)), {}
+    return model, {}
+
+
+def used(command, model, data, given):
+    """Run a command of a Trainer on a copy of a model."""
+    quiet = {} if command == "predict" else {"verbose": False}
+    return getattr(trainer(), command)(copy.deepcopy(model), datamodule=data, **given, **quiet)
+
+
 @pytest.mark.parametrize(("door", "change"), OPENED)
 def test_a_model_knows_its_classes_and_pixels_however_it_was_loaded(door, change, learned):
     model, root = learned
-    path = root / "a.ckpt"
     other = four_skills(root) if change == "classes" else four_skills(root, **change)
     if change == "classes":
         names = list(other.class_names)
         kind = type("OtherSkills", (type(other),), {"class_names": property(lambda self: names[::-1])})
         other.__class__ = kind
-    given = {}
-    if door == "load_from_checkpoint":
-        model = TimeSformer.load_from_checkpoint(path)
-    elif door == "ckpt_path":
-        model, given = TimeSformer(8, **TOKENS), dict(ckpt_path=path)
-    elif door == "weights":
-        model = TimeSformer(8, **TOKENS, weights=str(path))
+    behind, given = opened(door, model, root / "a.ckpt")
     for command in ("validate", "test", "predict"):
-        quiet = {} if command == "predict" else {"verbose": False}
         with pytest.raises(UserError, match=r"pixels|is class"):
-            getattr(trainer(), command)(copy.deepcopy(model), datamodule=other, **given, **quiet)
-        getattr(trainer(), command)(copy.deepcopy(model), datamodule=four_skills(root), **given, **quiet)
+            used(command, behind, other, given)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_model_takes_the_data_of_its_training_however_it_was_loaded(door, learned):
+    model, root = learned
+    behind, given = opened(door, model, root / "a.ckpt")
+    for command in ("validate", "test", "predict"):
+        assert used(command, behind, four_skills(root), given)
 
 
 def test_new_classes_are_trained_after_a_new_classifier(learned, tmp_path):

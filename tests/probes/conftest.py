@@ -19,7 +19,7 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture
 def quick_probe(monkeypatch):
     """Probes of one penalty, without a picture: to choose among penalties and to draw takes most of a small probe."""
-    monkeypatch.setattr("lit_video.utils.logistic.STRENGTHS", (1e-2,))
+    monkeypatch.setattr("lit_video.probes.heads.best_strength", lambda loss: 1e-2)
     monkeypatch.setattr("lit_video.api.probe.Probed.figure", None)
     monkeypatch.setattr("lit_video.utils.figures.content_of", lambda *_: b"")
 

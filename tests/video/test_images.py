@@ -170,9 +170,9 @@ def test_a_clip_of_a_large_folder_is_as_quick_as_one_of_a_small_one(tmp_path):
             (folder / f"{number:05d}.jpg").hardlink_to(tmp_path / "one.jpg")
         times = []
         for _ in range(30):
-            start = time.perf_counter()
+            start = time.process_time()
             image_table(folder, 25)
             decode_images(folder, [*range(0, 80, 10)])
-            times.append(time.perf_counter() - start)
+            times.append(time.process_time() - start)
         seconds[count] = sorted(times)[5]  # the first one lists the folder
     assert seconds[10_000] < 2.5 * seconds[300]
