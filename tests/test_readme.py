@@ -95,6 +95,15 @@ def test_every_finding_is_on_its_page_with_its_intervals():
     assert counted >= 3
 
 
+def test_the_differences_of_the_skills_page_are_those_of_the_tables():
+    head = (ROOT / "docs/skills.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    tables = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/results").glob("*.md"))
+    printed = re.findall(r"([+-]\d+\.\d) \[(-?\d+\.\d), (-?\d+\.\d)\]", head)
+    assert len(printed) >= 7
+    for mean, low, high in printed:
+        assert f"{mean} [{float(low):+.1f}, {float(high):+.1f}]" in tables, mean
+
+
 def test_the_number_of_decided_claims_is_that_of_reproduce():
     page = (ROOT / "REPRODUCE.md").read_text(encoding="utf-8")
     counts = dict(re.findall(r"[:,] ([a-z][\w -]*?(?:at most N points)?) (\d+)", page.partition("\n## ")[0]))
