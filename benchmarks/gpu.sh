@@ -25,7 +25,8 @@ if [ "$SMALL" ]; then
     MIXED=(--repeats 1 --side 4) LONG=(--size Ti --image-size 32 --repeats 2 --frames 2,8)
     TABLES=(ablation_tw) SEEDS=(0)
     ROWS=(--row tw1 --trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[2,1,1]"
-        --data.num_workers=0 --data.image_size=32 --data.num_frames=4 --data.batch_size=8 --model.image_weights=null)
+        --data.num_workers=0 --data.image_size=32 --data.num_frames=4 --data.batch_size=8
+        --data.lesson=null --data.fresh=0 --model.image_weights=null)
 else
     # enough clips for the GPU, not the host that starts its kernels, to be the slower part
     SIZE=(--size B --image-size 224 --frames 8 --batch "${BATCH:-16}" --repeats 20) MODELS=()

@@ -275,7 +275,24 @@ class VideoDataModule(SeededClips):
         reverses = self.reverses(records) if self.pairing else None
         dataset = self._dataset(records, self.training_view(), reverses=reverses)
 
-        # digests are read in the background; a checkpoint waits for them
+        videos = np.arange(len(records))
+        if reverses is not None:
+            videos = videos[videos < reverses]
+            print_once(f"a batch has {plural(self.batch_size // 2, 'film')}, each beside its reverse")
+        if self.lesson is None:
+            sampler = training_sampler(self, videos, reverses=reverses)
+        else:
+            shown = shown_in_lesson(self, records, reverses)
+            sampler = training_sampler(
+                self,
+                videos,
+                reverses=reverses,
+                lesson=videos[shown[videos]],
+                lesson_steps=self.lesson.steps,
+            )
+            refuse_endless(self.lesson, sampler, self.trainer)
+
+        # digests are read in the background, once nothing is refused any more; a checkpoint waits for them
         trainer = self.trainer
         if trainer and trainer.is_global_zero and trainer.lightning_module not in self._trained_digests:
             trained_before = getattr(trainer.lightning_module, "trained_on", "")
@@ -283,22 +300,6 @@ class VideoDataModule(SeededClips):
                 trained_on, (dataset.records, trained_before)
             )
 
-        videos = np.arange(len(records))
-        if reverses is not None:
-            videos = videos[videos < reverses]
-            print_once(f"a batch has {plural(self.batch_size // 2, 'film')}, each beside its reverse")
-        if self.lesson is None:
-            return self._loader(dataset, training_sampler(self, videos, reverses=reverses))
-
-        shown = shown_in_lesson(self, records, reverses)
-        sampler = training_sampler(
-            self,
-            videos,
-            reverses=reverses,
-            lesson=videos[shown[videos]],
-            lesson_steps=self.lesson.steps,
-        )
-        refuse_endless(self.lesson, sampler, self.trainer)
         return self._loader(dataset, sampler)
 
     def with_reverses(self, records: Records) -> Records:

@@ -40,9 +40,10 @@ def test_classes_in_another_order_are_refused(weights, capfd):
     assert "'zoom shrinking' is class 2 of the weights and class 0 of the data" in capfd.readouterr().err
 
 
-def test_a_checkpoint_is_not_tested_with_other_settings(weights, capfd):
-    checkpoint = weights[-2].removeprefix("--model.weights=").replace("model.safetensors", "last.ckpt")
-    command = [*TEST, *weights[:-2], "--model.ta_layers=0", f"--ckpt={checkpoint}"]
+def test_a_checkpoint_is_not_tested_with_other_settings(fitted, tiny, capfd):
+    checkpoint = fitted("ablation_tw", "tw1") / "last.ckpt"
+    command = [*TEST, *tiny, *FOUR_SKILLS, "--model.ta_layers=0", f"--ckpt={checkpoint}"]
+    capfd.readouterr()
     assert main([*command, "--model.window=2"]) == 2
     said = capfd.readouterr().err
     assert "the checkpoint does not fit: it was trained with other settings: set --model.window 1" in said

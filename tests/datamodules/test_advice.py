@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock
+from lightning import LightningModule
 from lightning.pytorch.callbacks import ModelCheckpoint
 
 from lit_video.datamodules import TemporalSkills, VideoCSV, VideoFolder, preparation
@@ -196,6 +197,18 @@ def test_a_lesson_leaves_steps_as_told():
     refuse_endless(Lesson(["a"], steps=7), sampler, trainer)
     trainer.max_epochs = 3
     refuse_endless(Lesson(["a"], steps=8), sampler, trainer)
+
+
+def test_a_lesson_that_is_refused_starts_no_reading_of_digests():
+    lesson = Lesson(("drift left", "drift right"), steps=8)
+    data = TemporalSkills(skills=("drift", "zoom"), pairs=(1, 1, 1), lesson=lesson, batch_size=2, num_workers=0)
+    data.prepare_data()
+    ends = {"max_steps": 4, "max_epochs": -1, "fast_dev_run": False}
+    at = {"accumulate_grad_batches": 1, "world_size": 1, "global_rank": 0, "is_global_zero": True, "current_epoch": 0}
+    data.trainer = SimpleNamespace(lightning_module=LightningModule(), **ends, **at)
+    with pytest.raises(UserError, match="take fewer, or train longer"):
+        data.train_dataloader()
+    assert not data._trained_digests
 
 
 def test_a_manifest_is_written_by_one_process_and_where_it_can_be_as_told(folder):
