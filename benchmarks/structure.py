@@ -25,6 +25,7 @@ from typing import Any
 LONG_FUNCTION = 15  # lines of a function that is long enough for a blank line
 MOST_POSITIONAL = 3  # parameters that may be passed by position
 MANY_VALUES = 7  # positional values of a call that is hard to read
+LABEL_WIDTH = 52  # characters for the name of a measure
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -119,7 +120,7 @@ def measures(modules: Iterable[Module]) -> dict[str, str]:
     functions = [node for node in nodes if isinstance(node, Function)]
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     written = [line for module in modules for line in module.lines if line.strip()]
-    thousands = sum(len(module.lines) for module in modules) / 1000
+    lines = sum(len(module.lines) for module in modules)
 
     long = airless = code = imported = 0
     for module in modules:
@@ -131,15 +132,15 @@ def measures(modules: Iterable[Module]) -> dict[str, str]:
                 airless += not module.has_blank_line(function)
 
     def per_thousand(count: int) -> str:
-        return f"{count / max(thousands, 1e-9):.1f}"
+        return f"{1000 * count / max(lines, 1):.1f}"
 
     positional = sum(positional_parameters(function) > MOST_POSITIONAL for function in functions)
     long_calls = sum(len(call.args) >= MANY_VALUES for call in calls)
     mapped = sum(isinstance(call.func, ast.Name) and call.func.id in ("map", "filter") for call in calls)
     return {
-        "lines": f"{sum(len(module.lines) for module in modules):,}",
+        "lines": f"{lines:,}",
         "files": f"{len(modules):,}",
-        "lines of imports": f"{imported / thousands / 10:.1f} %" if modules else "0.0 %",
+        "lines of imports": f"{100 * imported / max(lines, 1):.1f} %",
         "lines of code a function": f"{code / max(len(functions), 1):.1f}",
         "private functions with one caller, per 1,000 lines": per_thousand(sum(map(private_with_one_caller, modules))),
         f"functions of {LONG_FUNCTION}+ lines": f"{long:,}",
@@ -264,9 +265,9 @@ def beside(folders: Mapping[str, Path]) -> Iterator[str]:
     cells = [text for name, values in columns.items() for text in (name, *values.values())]
     width = max(len(text) for text in cells) + 2
 
-    yield " " * 52 + "".join(f"{name:>{width}}" for name in columns)
+    yield " " * LABEL_WIDTH + "".join(f"{name:>{width}}" for name in columns)
     for measure in next(iter(columns.values())):
-        yield f"{measure:52}" + "".join(f"{values[measure]:>{width}}" for values in columns.values())
+        yield f"{measure:{LABEL_WIDTH}}" + "".join(f"{values[measure]:>{width}}" for values in columns.values())
 
 
 def nodes_by_package(package: Path) -> Iterator[str]:

@@ -52,7 +52,7 @@ def refuse_ignored(files: Sequence[Path], layers: Iterable[SettingsLayer], *, se
                     raise UserError(
                         f"{origin}: {key}: {taken}; write all its settings, see lit_video/video/augmentation.py"
                     )
-                recipe = None  # it is written out
+                recipe = None  # the recipe is written out
 
 
 def _refuse_unread(layers: Iterable[SettingsLayer]) -> None:

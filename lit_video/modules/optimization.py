@@ -95,7 +95,7 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
         return LogisticRegression(module)
 
     groups = parameter_groups(config, module)
-    fused = all(parameter.is_cuda for parameter in module.parameters()) or None  # None: PyTorch chooses
+    fused = all(parameter.is_cuda for parameter in module.parameters()) or None  # PyTorch chooses if it is None
     if config.optimizer == "muon":
         from lit_video.modules.muon import StackedMuon  # timm before 1.0.20 has no Muon
 

@@ -13,7 +13,7 @@ from lit_video.utils.figures import short
 BLIND = 50.0  # direction in percent without comparing frames
 _Style = dict[str, Any]
 # dots of accuracies: a direction that a test shows to be above 50 %, one that it does not, and what no test is about;
-# they differ in form too, for readers who tell no colours apart
+# their forms differ too, for readers who tell no colours apart
 _SEEN: _Style = {"marker": "o", "color": LIGHT["s0"], "markersize": 6}
 _NOT_SHOWN: _Style = {"marker": "o", "color": LIGHT["quiet"], "markersize": 6, "markerfacecolor": "white"}
 _UNTESTED: _Style = {"marker": "s", "color": LIGHT["ink"], "markersize": 5}

@@ -15,7 +15,7 @@ _NOTHING = 1e-11  # changes below this share of the largest score are rounding e
 # standard deviations of random weights; several, because small weights may have effects too small to be seen, and
 # large weights make attention pick one token
 _SPREADS = (0.1, 0.3, 1.0)
-AT_ONCE = 16  # clips that pass through a network together
+_AT_ONCE = 16  # clips that pass through a network together
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ def reach(network: nn.Module, num_frames: int, image_size: ImageSize) -> Reach:
             unchanged = scores(clip)
             least = _NOTHING * float(unchanged.abs().max())
 
-            changed = _scores(scores, [_changed(clip, change, i) for i in range(num_frames)])
+            changed = _of_each(scores, [_changed(clip, change, i) for i in range(num_frames)])
             alone = [effect - unchanged[0] for effect in changed]
             seen = [i for i in range(num_frames) if alone[i].abs().max() > least]
             pairs |= {(i, i) for i in seen}
 
             asked = [pair for pair in combinations(seen, 2) if pair not in pairs]
-            together = _scores(scores, [_changed(clip, change, *pair) for pair in asked])
+            together = _of_each(scores, [_changed(clip, change, *pair) for pair in asked])
             for (i, j), both in zip(asked, together, strict=True):
                 if (both - unchanged[0] - alone[i] - alone[j]).abs().max() > least:
                     pairs.add((i, j))
@@ -71,9 +71,9 @@ def reach(network: nn.Module, num_frames: int, image_size: ImageSize) -> Reach:
     return Reach(frozenset(pairs), order, near and not order)
 
 
-def _scores(network: nn.Module, clips: Sequence[Tensor]) -> list[Tensor]:
+def _of_each(network: nn.Module, clips: Sequence[Tensor]) -> list[Tensor]:
     """Return the scores of each clip ``(1, 3, t, height, width)``, of several at once."""
-    parts = [clips[first : first + AT_ONCE] for first in range(0, len(clips), AT_ONCE)]
+    parts = [clips[first : first + _AT_ONCE] for first in range(0, len(clips), _AT_ONCE)]
     return [scores for part in parts for scores in network(torch.cat([*part]))]
 
 

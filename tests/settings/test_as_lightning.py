@@ -26,12 +26,9 @@ SCALES = [None, *sorted((EXPERIMENTS / "scale").glob("*.yaml"))]
 
 @cache
 def without_data(path):
-    """Write a table's file without its data, and with whole paths of its other parts; return the copy."""
-    content = {
-        key: str(path.parent / value) if isinstance(value, str) and value.endswith(".yaml") else value
-        for key, value in read_yaml(path).items()
-        if key != "data"
-    }
+    """Write a table's file with its parts, but without its data; return the copy."""
+    content = read_settings(path)
+    del content["data"]
     copy = Path(COPIES.name) / path.name
     copy.write_text(yaml.safe_dump(content))
     return copy
