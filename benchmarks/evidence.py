@@ -3,7 +3,8 @@
 ``python -m benchmarks.evidence status PLAN`` shows each stage of a plan and what is next. ``python -m
 benchmarks.evidence run PLAN --minutes 150 --runs runs`` trains on one core until the minutes are over, with
 ``--stages`` only runs of these; a cut run goes on from its checkpoint if its folder is still there, and starts again
-otherwise. A packed run counts if it has the settings that the files in ``experiments`` say now. A plan, with its keys:
+otherwise. A packed run counts if it has the settings that the files in ``experiments`` say now. A row that stands in
+several tables is trained once, and taken over from the pack of the first. A plan, with its keys:
 
 .. code-block:: yaml
 
@@ -39,15 +40,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from lit_video.errors import UserError
+from lit_video.experiment.request import build_request
+from lit_video.experiment.spec import Spec, digests_of_files
 from lit_video.launching.queue import own_environment
-from lit_video.runs.folder import FinishedRun, read_finished, read_status
-from lit_video.runs.packing import pack_runs
-from lit_video.runs.packs import packed_runs
+from lit_video.runs.folder import RUN, FinishedRun, packed_files, read_finished, read_record, read_status, seed_of
+from lit_video.runs.packing import pack_runs, packed_record, write_pack
+from lit_video.runs.packs import ENDING, pack_of, packed_runs
+from lit_video.runs.record import Identity, differences
 from lit_video.settings.nested import flatten
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Table
-from lit_video.utils.environment import commit
 from lit_video.utils.files import data_folder
 from lit_video.utils.processes import DONE, FAILED, MISTAKE, PARENT, STATUS, handled_by
 from lit_video.utils.text import did_you_mean, text_table
@@ -95,13 +100,13 @@ class Planned:
         """Return the run's folder below a folder of runs."""
         return self.read.run_dir(runs.absolute(), self.read.row(self.row), self.seed)
 
-    def command(self, runs: Path, reuse: bool) -> list[str]:
+    def command(self, runs: Path) -> list[str]:
         """Return the command that trains and tests the run."""
         words = ["fit"]
         for path in self.files:
             words += ["--config", path.relative_to(ROOT).as_posix()]
         words += ["--row", self.row, "--seeds", str(self.seed), "--runs", str(runs)]
-        return [sys.executable, "-m", "lit_video", *words, *(["--reuse"] if reuse else [])]
+        return [sys.executable, "-m", "lit_video", *words]
 
 
 @dataclass(frozen=True)
@@ -187,6 +192,34 @@ def contradicted(run: Planned, finished: FinishedRun) -> dict[str, tuple[Any, An
     """Return the settings of the plan's files that a run does not have, with the wanted and the used value."""
     table = run.read
     return table.changed(table.row(run.row), flatten(finished.identity.settings))
+
+
+def equal_run(run: Planned, results: Path) -> FinishedRun | None:
+    """Return a packed run of any table with the settings and the seed of a run; ``None`` without one.
+
+    Its videos are compared with those of the other rows when the table is read.
+    """
+    spec = Spec(*build_request(run.files, [run.row], [run.seed]).runs)
+    wanted = Identity(spec.settings, weights=digests_of_files(spec.settings["model"]["init_args"]))
+    for pack in sorted(results.absolute().glob(f"*{ENDING}")):
+        for folder in packed_runs(pack):
+            found = read_finished(folder) if seed_of(folder) == run.seed else None
+            if found is None or found.changes or found.overridden:
+                continue
+            trained = Identity(found.identity.settings, weights=found.identity.weights)
+            if all(difference.kind == "folder" for difference in differences(trained, wanted)):
+                return found
+    return None
+
+
+def take_over(found: FinishedRun, run: Planned, results: Path) -> None:
+    """Add a packed run to the pack of another table, under the name of a run with equal settings."""
+    result = structs.replace(found.result, table=run.table, scale=run.read.scale, row=run.row)
+    record = read_record(found.folder).with_parts(result=result)
+    folder = run.folder(results)
+    pack = pack_of(folder.parents[2])
+    others = packed_runs(pack) if pack.is_file() else {}
+    write_pack(pack, {**others, folder: {**packed_files(found.folder), RUN: packed_record(record)}})
 
 
 def data_of(run: Planned) -> Path | None:
@@ -306,7 +339,11 @@ class Leg:
         run = left[0]
         if run.seconds > self.left:
             return f"{run.name} takes {run.seconds / 60:.0f} minutes as planned, {self.left / 60:z.0f} are left"
-        self._start(run)
+        if found := equal_run(run, self.plan.results):
+            take_over(found, run, self.plan.results)
+            print(f"{run.stage}: {run.name}: taken over from {'/'.join(found.folder.parts[-4:])}", flush=True)
+        else:
+            self._start(run)
         return ""
 
     def _start(self, run: Planned) -> None:
@@ -318,7 +355,7 @@ class Leg:
             environment["LIT_VIDEO_DATA"] = str(data_of(run))
         with (folder / "log.txt").open("ab") as output:
             self._running[run] = subprocess.Popen(
-                run.command(self.runs, reuse=self.jobs == 1 and "+" not in commit()),
+                run.command(self.runs),
                 cwd=ROOT,
                 env=environment,
                 stdin=subprocess.DEVNULL,

@@ -1,15 +1,18 @@
 """Test the tool that works off a plan of runs, on a small plan with fake runs."""
 
 import re
+import shutil
 import signal
 import sys
 
 import pytest
 import yaml
+from msgspec import structs
 
 from benchmarks import evidence
 from benchmarks.evidence import Leg, Planned, packed, read_plan, table_of
 from lit_video.errors import UserError
+from lit_video.runs.folder import RUN, packed_files, read_finished
 from lit_video.runs.packing import pack_runs
 from lit_video.tables.reading import read_table
 from tests.fake_runs import change_result, recorded, write_result
@@ -105,7 +108,7 @@ shutil.copytree(made, folder, dirs_exist_ok=True)
 def fake(tmp_path, monkeypatch, habits=()):
     """Let runs copy what was made before; ``habits`` are by a part of the run's name."""
 
-    def command(run, runs, reuse):
+    def command(run, runs):
         made = run.folder(tmp_path / "made")
         if not made.exists():
             finished(run, tmp_path / "made")
@@ -125,6 +128,29 @@ def test_a_leg_packs_every_run_in_the_order_of_the_plan_and_a_second_leg_has_not
     assert all(packed(run, tmp_path / "results") for run in plan.runs)
     assert Leg(plan, tmp_path / "other", minutes=60).work() == 0
     assert "no run is left" in capsys.readouterr().out
+
+
+def test_a_row_that_another_table_has_trained_is_taken_over(file, tmp_path, monkeypatch, capsys):
+    fake(tmp_path, monkeypatch)
+    tables = "{ablation_summary: {neither: 0.0, summary: 1.0}}"
+    text = PLAN.replace("{skills: {xvit1: 1.0, divided: 2.0}}", tables).replace("[experiments/scale/half.yaml]", "[]")
+    file.write_text(text.replace("RESULTS", str(tmp_path / "results")))
+    (tmp_path / "results").mkdir()
+    shutil.copy(evidence.ROOT / "benchmarks/results/ablation_tw.tar.xz", tmp_path / "results")
+
+    plan = read_plan(file)
+    assert Leg(plan, tmp_path / "runs", minutes=60, stages=["short"]).work() == 0
+    assert "neither seed 1: taken over from ablation_tw/embedded/tw1/seed1" in capsys.readouterr().out
+    trained = {folder.parts[-2] for folder in (tmp_path / "runs").glob("*/*/*/*")}
+    assert trained == {"summary"}
+
+    taken = packed(plan.runs[0], tmp_path / "results")
+    source = read_finished(tmp_path / "results/ablation_tw/embedded/tw1/seed0")
+    assert taken.result == structs.replace(source.result, table="ablation_summary", row="neither")
+    assert taken.identity == source.identity
+    files = packed_files(taken.folder)
+    assert files.keys() == packed_files(source.folder).keys()
+    assert all(files[name] == content for name, content in packed_files(source.folder).items() if name != RUN)
 
 
 def test_the_command_shows_hours_and_works_off_some_stages(file, plan, tmp_path, monkeypatch, capsys):
