@@ -199,16 +199,21 @@ def equal_run(run: Planned, results: Path) -> FinishedRun | None:
 
     Its videos are compared with those of the other rows when the table is read.
     """
-    spec = Spec(*build_request(run.files, [run.row], [run.seed]).runs)
-    wanted = Identity(spec.settings, weights=digests_of_files(spec.settings["model"]["init_args"]))
+    candidates = []
     for pack in sorted(results.absolute().glob(f"*{ENDING}")):
         for folder in packed_runs(pack):
             found = read_finished(folder) if seed_of(folder) == run.seed else None
-            if found is None or found.changes or found.overridden:
-                continue
-            trained = Identity(found.identity.settings, weights=found.identity.weights)
-            if all(difference.kind == "folder" for difference in differences(trained, wanted)):
-                return found
+            if found and not (found.changes or found.overridden or contradicted(run, found)):
+                candidates.append(found)
+    if not candidates:
+        return None
+
+    settings = Spec(*build_request(run.files, [run.row], [run.seed]).runs).settings  # with defaults
+    wanted = Identity(settings, weights=digests_of_files(settings["model"]["init_args"]))
+    for found in candidates:
+        trained = Identity(found.identity.settings, weights=found.identity.weights)
+        if all(difference.kind == "folder" for difference in differences(trained, wanted)):
+            return found
     return None
 
 
