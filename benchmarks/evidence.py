@@ -19,7 +19,8 @@ several tables is trained once, and taken over from the pack of the first. A pla
             seeds: [0, 1, 2]
             steps: 2048
             step: 0.09  # seconds of an optimizer step on one core
-            tables: {ablation_tw: {tw0: 1.0, tw1: 1.1}}  # how many such steps a step of a row costs
+            # how many such steps a step of a row costs; 0 for a row that is taken over
+            tables: {ablation_tw: {tw0: 1.0, tw1: 1.1}, ablation_summary: {neither: 0}}
           - configs: [experiments/scale/utd_mhad.yaml]
             needs: utd_mhad  # folder of real videos below $LIT_VIDEO_DATA; left out for drawn ones
             seeds: [0, 1, 2, 3, 4]
@@ -162,7 +163,7 @@ def _runs(stage: str, entry: Mapping[str, Any], end: float) -> Iterator[Planned]
     for seed in entry["seeds"]:
         for table, rows in entry["tables"].items():
             for row, factor in rows.items():
-                seconds = entry["steps"] * entry["step"] * factor + end
+                seconds = entry["steps"] * entry["step"] * factor + end if factor else 0.0
                 yield Planned(stage, table, tuple(entry["configs"]), row, seed, seconds, entry.get("needs", ""))
 
 

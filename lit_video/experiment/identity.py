@@ -132,7 +132,7 @@ class FinishedRuns:
         # commit and versions need no comparison: with other code a finished run stays the same
         weights = digests_of_files(settings["model"]["init_args"])
         now = structs.replace(before.identity, settings=settings, data=videos, weights=weights)
-        has_files = weights.keys() == before.identity.weights.keys()
+        has_files = weights.keys() <= before.identity.weights.keys()
         return has_files and all(
             difference.kind in ("code", "folder") for difference in differences(before.identity, now)
         )

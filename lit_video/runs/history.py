@@ -12,9 +12,11 @@ another run with the same code and videos if only settings of the test differ (`
 only if they differ in nothing but the seed and the rows' own settings.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import structs
 
 from lit_video.errors import UserError
 from lit_video.runs.folder import packed_files
@@ -37,7 +39,12 @@ class History:
         news = [difference for difference in differences(self.identity, now) if difference.kind != "folder"]
         changes = [Change(difference.key, difference.was, difference.now) for difference in news]
         longer = any(difference.kind == "longer" for difference in news)
-        return History(now, [*self.changes, *changes], self.finished and not longer, news)
+        kept = structs.replace(now, weights={**self.identity.weights, **now.weights})
+        return History(kept, [*self.changes, *changes], self.finished and not longer, news)
+
+    def with_weights(self, digests: Mapping[str, str]) -> "History":
+        """Return the history with digests of further starting weights, which are known once training begins."""
+        return replace(self, identity=structs.replace(self.identity, weights={**self.identity.weights, **digests}))
 
     @property
     def record(self) -> Record:

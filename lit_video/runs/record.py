@@ -24,7 +24,8 @@ class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     settings: Mapping[str, Any]  # resolved configuration
     data: str = ""  # digest of the videos and labels, or the name of TemporalSkills' folder
-    weights: Mapping[str, str] = {}  # digests of starting weights and scheme code, by setting
+    # digests of starting weights and scheme code, by setting; of an image model of stills, by its name
+    weights: Mapping[str, str] = {}
     commit: str = ""
     versions: Mapping[str, str] = {}  # packages that numbers depend on
 
@@ -41,21 +42,18 @@ class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         versions = {f"versions.{name}": number for name, number in self.versions.items()}
         return flatten(self.settings) | {"data": self.data, "commit": self.commit} | versions
 
-    def without_weights(self) -> "Identity":
-        """Return the identity without the digests of weights, so that a comparison looks at their names."""
-        return msgspec.structs.replace(self, weights={})
-
 
 def differences(old: Identity, new: Identity) -> list[Difference]:
     """Return the differences that can affect numbers, sorted by key."""
-    was = old.flat
-    now = new.flat
-    for key in old.weights.keys() & new.weights.keys():  # compare digests, because a file may be renamed
+    shared = old.weights.keys() & new.weights.keys()  # compared by digest, because a file may be renamed
+    was = dict.fromkeys(shared, "file") | old.flat
+    now = dict.fromkeys(shared, "file") | new.flat
+    for key in shared:
         if old.weights[key] == new.weights[key]:
             was[key] = now[key]
         else:
-            was[key] = f"{was.get(key)} ({old.weights[key]})"
-            now[key] = f"{now.get(key)} ({new.weights[key]})"
+            was[key] = f"{was[key]} ({old.weights[key]})"
+            now[key] = f"{now[key]} ({new.weights[key]})"
     return setting_differences(was, now)
 
 

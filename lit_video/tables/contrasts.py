@@ -47,11 +47,10 @@ def run_contrast(first: FinishedRun, second: FinishedRun) -> list[str]:
     """Return the settings in which two runs differ, of all that affect numbers; seed and code are left out.
 
     If the models are of different classes, settings that only one class has are left out; starting weights are not,
-    because the other class then starts without. Weights are compared by name, because each machine trains its own
-    image model.
+    because the other class then starts without.
     """
-    was = first.identity.without_weights()
-    now = second.identity.without_weights()
+    was = first.identity
+    now = second.identity
     shared = was.flat.keys() & now.flat.keys()
     other_class = was.flat.get(_CLASS) != now.flat.get(_CLASS)
 

@@ -122,8 +122,7 @@ def _apart(table: Table, other: FinishedRun, run: _Asked) -> list[Difference]:
     """Return the differences that keep two runs of a table from being compared.
 
     Two seeds of a row are compared by results that do not depend on the seed; two rows by the settings whose difference
-    does not follow from the rows themselves. Their weights are compared by name, because each machine trains its own
-    image model.
+    does not follow from the rows themselves.
     """
     first = table.row(other.result.row)
     second = table.row(run.row)
@@ -135,9 +134,9 @@ def _apart(table: Table, other: FinishedRun, run: _Asked) -> list[Difference]:
                 apart.append(Difference(name, *values, "training"))
         return apart
 
-    was = other.identity.without_weights()
-    now = run.identity.without_weights()
-    shared = {"data", CALLBACKS, OWN} | was.flat.keys() & now.flat.keys()
+    was = other.identity
+    now = run.identity
+    shared = {"data", CALLBACKS, OWN} | was.flat.keys() & now.flat.keys() | was.weights.keys() & now.weights.keys()
     other_class = was.flat.get(MODEL_CLASS) != now.flat.get(MODEL_CLASS)
     apart = []
     for difference in _compared_settings(was, now):

@@ -89,7 +89,7 @@ def _history_to_go_on(spec: Spec, built: Built) -> History:
 
     request = run.request
     refuse_tested(run, built)
-    refuse_apart(request.table, request.folder, run.row.name, now=history.identity, where=run.origin())
+    _refuse_apart(run, history)
     if has_result(run.folder):  # a shorter training has a result; this one is tested again and gets a new record
         shorter = read_record(run.folder).result
         if shorter:
@@ -97,6 +97,12 @@ def _history_to_go_on(spec: Spec, built: Built) -> History:
     elif request.reuse:
         history = take_trained(run, history.identity) or history
     return history
+
+
+def _refuse_apart(run: Run, history: History) -> None:
+    """Refuse a run that cannot be compared with the finished ones of its table."""
+    request = run.request
+    refuse_apart(request.table, request.folder, run.row.name, now=history.identity, where=run.origin())
 
 
 def _to_the_end(spec: Spec, stops: StopSignals, history: History | None = None) -> None:
@@ -134,7 +140,11 @@ def _train_and_test(spec: Spec, stops: StopSignals, history: History | None) -> 
     training = Training(spec, stops, history)
     if not checkpoint:
         with user_errors(spec.run.origin):
-            start_from_stills(training.model, training.datamodule, run_dir if history else None)
+            start = start_from_stills(training.model, training.datamodule, run_dir if history else None)
+        if history:
+            history = history.with_weights(start)
+            _refuse_apart(spec.run, history)
+            training.note(history)
     if history:
         update_record(run_dir, identity=history.identity, changes=list(history.changes))
         write_status(run_dir, Status("preparing data"))

@@ -24,21 +24,28 @@ from lit_video.network.vit import ViTSize
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.files import write_bytes
 from lit_video.weights.image_vit import STILLS_PREFIX
+from lit_video.weights.reading import weights_digest
 
+SHIPPED = Path(__file__).with_name("stills")  # image models that come with the package
 SIDE = 32
 _OPTIMIZATION = Optimization("muon", lr=4e-3, weight_decay=0.05, warmup=0.1, warmup_start=0.01)
 POSITION_STD = 0.2  # timm's 0.02 is too small to learn positions in so few steps
 
 
-def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Path | None = None) -> None:
+def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Path | None = None) -> dict[str, str]:
     """Replace ``stills:N`` in a model's ``image_weights`` by the file of an image ViT; train it if the file is missing.
 
     The ViT has the size and patches of the model and the parameter names of timm. It is trained on N pictures.
-    All rows and seeds share the file, which is in the data set's ``shared_folder``.
+    All rows and seeds share the file: it comes with the package for the tables on the temporal skills, and is in the
+    data set's ``shared_folder`` for other sizes.
+
+    Returns:
+        The digest of the file by its name, because rows are compared only if they start from equal weights; empty for
+        a model that starts from something else.
     """
     weights = model.image_weights or ""
     if not weights.startswith("stills:"):
-        return
+        return {}
     if not re.fullmatch(r"stills:[1-9]\d{2,6}", weights):
         raise UserError(f"model.image_weights: {weights}: expected stills:N, N pictures from 100, such as stills:24576")
 
@@ -49,10 +56,18 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
     stills = Stills(int(weights.removeprefix("stills:")), SIDE)
 
     shape = f"w{size.embed_dim}-l{size.depth}-h{size.num_heads}-m{size.mlp_ratio:g}-p{patch_size}"
-    name = f"v{STILLS_VERSION}-{stills.count}x{SIDE}-{shape}"
-    folder = data.shared_folder
-    path = folder / f"{STILLS_PREFIX}{name}.safetensors"
+    name = f"{STILLS_PREFIX}v{STILLS_VERSION}-{stills.count}x{SIDE}-{shape}"
+    path = SHIPPED / f"{name}.safetensors"
+    if not path.is_file():
+        path = data.shared_folder / path.name
+        _train_once(path, size, patch_size, stills, run_dir)
+    model.image_weights = str(path)
+    return {name: weights_digest(path)}
 
+
+def _train_once(path: Path, size: ViTSize, patch_size: int, stills: Stills, run_dir: Path | None) -> None:
+    """Train an image ViT into a file that does not exist."""
+    folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_suffix(".lock")):  # another row may be training the file
@@ -61,7 +76,6 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
                 write_bytes(path, save(image_model.state_dict()))
     except OSError as error:
         raise UserError(f"model.image_weights: cannot write {path} ({error.strerror}); set data.root") from None
-    model.image_weights = str(path)
 
 
 def train_on_stills(

@@ -37,6 +37,7 @@ class Training:
         self.spec = spec
         self.run = run
         self.history = history  # only in the process that owns the run's folder
+        self.record = history.record.plain() if history else {}  # of the run, in its checkpoints
         self.run_dir = run.folder
         self.stops = stops
         self.timer = Timer()
@@ -66,6 +67,11 @@ class Training:
                 views=self.datamodule.test_clips * self.datamodule.test_crops,
             )
             self.trainer = self._make_trainer()
+
+    def note(self, history: History) -> None:
+        """Note the history of the run before it trains, so that its checkpoints hold it."""
+        self.history = history
+        self.record.update(history.record.plain())
 
     def _make_trainer(self) -> Trainer:
         """Build the configured trainer with the callbacks and logger of every run; a user's logger replaces ours."""
@@ -137,7 +143,7 @@ class Training:
                 stops=self.stops,
                 file=self.file,
                 finite=self.finite,
-                record=self.history.record.plain() if self.history else {},
+                record=self.record,
             )
             callbacks.append(checkpoints)
         callbacks.append(TrackRow(self.logger, settings.log_every_n_steps))

@@ -14,6 +14,8 @@ from lit_video.experiment.request import build_request
 from lit_video.runs.folder import read_finished
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.record import Change
+from lit_video.tables.reading import read_table
+from lit_video.tables.summary import read_runs
 from lit_video.weights.reading import weights_digest
 from tests.fake_runs import change_result
 
@@ -192,6 +194,25 @@ def test_a_row_is_not_trained_otherwise_than_the_rows_that_it_is_compared_with(f
     assert fit(table[0], packed, longer, "first") == 2, "a packed row cannot follow"
     assert "trainer.max_epochs is 3, but in " in capsys.readouterr().err
     assert fit(table[0], finished, longer, "first") == 0, "the other row can follow"
+
+
+def test_rows_that_start_from_different_image_models_are_not_compared(finished, table, tiny, capsys, monkeypatch):
+    change_result(finished, identity={"weights": {"stills-8": "of another machine"}})
+    monkeypatch.setattr("lit_video.training.run.start_from_stills", lambda *_: {"stills-8": "of this machine"})
+    assert fit(table[0], finished, tiny, "first") == 2
+    said = capsys.readouterr().err
+    assert f"row first: stills-8 is file (of this machine), but in {finished} it is file (of another machine)" in said
+
+    change_result(finished, identity={"weights": {"stills-8": "of this machine"}})
+    assert fit(table[0], finished, [*tiny, STOP], "first") != 0
+    assert fit(table[0], finished, tiny, "first") == 0
+    assert "going on from" in capsys.readouterr().out
+    first = finished.parents[1] / "first/seed0"
+    assert read_finished(first).identity.weights == {"stills-8": "of this machine"}
+
+    change_result(first, identity={"weights": {"stills-8": "of another machine"}})
+    with pytest.raises(UserError, match=r"stills-8 is file .* they do not belong together; move it away"):
+        read_runs(read_table([table[0]]), finished.parents[3])
 
 
 def test_of_a_damaged_result_the_checkpoints_record_counts(finished, table, tiny, capsys):

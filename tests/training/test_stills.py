@@ -1,16 +1,22 @@
 """Test image models that are trained on stills, and trainings that start from them."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from timm.models.vision_transformer import VisionTransformer
 
 from lit_video.datamodules import TemporalSkills
-from lit_video.datamodules.stills import Stills
+from lit_video.datamodules.stills import STILL_TASKS, STILLS_VERSION, Stills, draw_still
 from lit_video.errors import UserError
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
 from lit_video.training import stills
 from lit_video.training.stills import start_from_stills, train_on_stills
+from lit_video.video.batch import normalise
+from lit_video.weights.reading import weights_digest
 
 SIZE = ViTSize(16, 2, 2)
 
@@ -43,6 +49,30 @@ def test_training_starts_from_the_image_model(short, tmp_path, family):
     assert torch.equal(ours["norm.weight"], weights["norm.weight"])
     assert torch.equal(ours["blocks.1.mlp.fc1.weight"], weights["blocks.1.mlp.fc1.weight"])
     assert weights["norm.bias"].abs().max() > 0  # trained
+
+
+@pytest.mark.parametrize("depth", [2, 4])
+def test_the_image_models_of_the_skills_come_with_the_package_and_read_pictures(tmp_path, monkeypatch, depth):
+    monkeypatch.setattr(stills, "train_on_stills", None)
+    network = XViT(num_classes=4, num_frames=4, image_size=32, size=ViTSize(48, depth, 4), patch_size=8)
+    network.image_weights = "stills:24576"
+    start = start_from_stills(network, TemporalSkills(root=str(tmp_path)))
+    assert start == {Path(network.image_weights).stem: weights_digest(Path(network.image_weights))}
+    assert not [*tmp_path.iterdir()]
+
+    vit = VisionTransformer(32, 8, embed_dim=48, depth=depth, num_heads=4, num_classes=sum(STILL_TASKS.values()))
+    vit.load_state_dict(load_file(network.image_weights))
+    numbers = range(24576, 24576 + 256)  # of pictures that follow those of the training
+    drawn = [draw_still(np.random.default_rng((STILLS_VERSION, number)), 32, 0.65) for number in numbers]
+    pictures = torch.stack([torch.from_numpy(picture) for picture, _ in drawn])
+    clips = normalise(pictures[:, None, None], 0.5, 0.5)
+    labels = torch.stack([torch.from_numpy(label) for _, label in drawn])
+    with torch.inference_mode():
+        scores = vit.eval()(clips[:, :, 0]).split([*STILL_TASKS.values()], dim=1)
+
+    for column, task in enumerate(STILL_TASKS):
+        right = (scores[column].argmax(1) == labels[:, column]).float().mean()
+        assert right > 0.7, task
 
 
 def test_it_is_made_once_for_all_rows(short, tmp_path, monkeypatch):
