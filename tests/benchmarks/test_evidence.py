@@ -80,7 +80,8 @@ def test_the_plan_of_the_docstring_is_one(tmp_path):
     (block,) = re.findall(r"code-block:: yaml\n\n(.*)", evidence.__doc__, re.DOTALL)
     (tmp_path / "plan.yaml").write_text(block)
     plan = read_plan(tmp_path / "plan.yaml")
-    assert [run.needs for run in plan.runs] == [""] * 6 + ["utd_mhad"] * 10
+    assert [run.needs for run in plan.runs] == [""] * 9 + ["utd_mhad"] * 10
+    assert {run.seconds for run in plan.runs if run.table == "ablation_summary"} == {0}
 
 
 def test_a_packed_run_counts_only_with_the_settings_of_the_experiments(plan, tmp_path):
