@@ -19,8 +19,8 @@ several tables is trained once, and taken over from the pack of the first. A pla
             seeds: [0, 1, 2]
             steps: 2048
             step: 0.09  # seconds of an optimizer step on one core
-            # how many such steps a step of a row costs; 0 for a row that is taken over
-            tables: {ablation_tw: {tw0: 1.0, tw1: 1.1}, ablation_summary: {neither: 0}}
+            # how many such steps a step of a row costs, or the row of another table, with equal settings, that it is
+            tables: {ablation_tw: {tw0: 1.0, tw1: 1.1}, ablation_summary: {neither: ablation_tw/tw1}}
           - configs: [experiments/scale/utd_mhad.yaml]
             needs: utd_mhad  # folder of real videos below $LIT_VIDEO_DATA; left out for drawn ones
             seeds: [0, 1, 2, 3, 4]
@@ -47,10 +47,10 @@ from lit_video.errors import UserError
 from lit_video.experiment.request import build_request
 from lit_video.experiment.spec import Spec, digests_of_files
 from lit_video.launching.queue import own_environment
-from lit_video.runs.folder import RUN, FinishedRun, packed_files, read_finished, read_record, read_status, seed_of
+from lit_video.runs.folder import RUN, FinishedRun, packed_files, read_finished, read_record, read_status
 from lit_video.runs.packing import pack_runs, packed_record, write_pack
-from lit_video.runs.packs import ENDING, pack_of, packed_runs
-from lit_video.runs.record import Identity, differences
+from lit_video.runs.packs import pack_of, packed_runs
+from lit_video.runs.record import Identity, RunResult, differences
 from lit_video.settings.nested import flatten
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Table
@@ -81,6 +81,7 @@ class Planned:
     seed: int
     seconds: float  # planned, of one core
     needs: str = ""  # name of a folder of real videos
+    source: str = ""  # table and row whose run it is, such as ablation_tw/tw1; empty for a run that is trained
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -100,6 +101,11 @@ class Planned:
     def folder(self, runs: Path) -> Path:
         """Return the run's folder below a folder of runs."""
         return self.read.run_dir(runs.absolute(), self.read.row(self.row), self.seed)
+
+    def source_folder(self, runs: Path) -> Path:
+        """Return the folder of the run that is taken over, of the same scale and seed."""
+        table, _, row = self.source.partition("/")
+        return runs.absolute() / table / self.read.scale / row / f"seed{self.seed}"
 
     def command(self, runs: Path) -> list[str]:
         """Return the command that trains and tests the run."""
@@ -163,8 +169,17 @@ def _runs(stage: str, entry: Mapping[str, Any], end: float) -> Iterator[Planned]
     for seed in entry["seeds"]:
         for table, rows in entry["tables"].items():
             for row, factor in rows.items():
-                seconds = entry["steps"] * entry["step"] * factor + end if factor else 0.0
-                yield Planned(stage, table, tuple(entry["configs"]), row, seed, seconds, entry.get("needs", ""))
+                is_taken = isinstance(factor, str)
+                yield Planned(
+                    stage=stage,
+                    table=table,
+                    configs=tuple(entry["configs"]),
+                    row=row,
+                    seed=seed,
+                    seconds=0.0 if is_taken else entry["steps"] * entry["step"] * factor + end,
+                    needs=entry.get("needs", ""),
+                    source=factor if is_taken else "",
+                )
 
 
 def _refuse_other_keys(where: str, content: Any, keys: set[str], optional: Collection[str] = ()) -> None:
@@ -178,15 +193,29 @@ def _refuse_other_keys(where: str, content: Any, keys: set[str], optional: Colle
 
 
 def packed(run: Planned, results: Path) -> FinishedRun | None:
-    """Return a packed run; ``None`` without one, or if it has other settings than the plan's files."""
-    pack = results.absolute() / f"{run.table}.tar.xz"
-    folder = run.folder(results)
-    if not pack.is_file() or folder not in packed_runs(pack):
-        return None
-    finished = read_finished(folder)
+    """Return a packed run; ``None`` without one, or if it has other settings than the plan's files.
+
+    A run that is taken over counts if it is still that of its source.
+    """
+    finished = read_packed(run.folder(results))
     if finished is None or contradicted(run, finished):
         return None
+    if run.source:
+        source = read_packed(run.source_folder(results))
+        if source is None or finished.result != named(source.result, run):
+            return None
     return finished
+
+
+def read_packed(folder: Path) -> FinishedRun | None:
+    """Return a finished run in a pack; ``None`` without one."""
+    pack = pack_of(folder.parents[2])
+    return read_finished(folder) if pack.is_file() and folder in packed_runs(pack) else None
+
+
+def named(result: RunResult, run: Planned) -> RunResult:
+    """Return a result under the names of a run with equal settings."""
+    return structs.replace(result, table=run.table, scale=run.read.scale, row=run.row)
 
 
 def contradicted(run: Planned, finished: FinishedRun) -> dict[str, tuple[Any, Any]]:
@@ -195,37 +224,23 @@ def contradicted(run: Planned, finished: FinishedRun) -> dict[str, tuple[Any, An
     return table.changed(table.row(run.row), flatten(finished.identity.settings))
 
 
-def equal_run(run: Planned, results: Path) -> FinishedRun | None:
-    """Return a packed run of any table with the settings and the seed of a run; ``None`` without one.
+def take_over(run: Planned, source: FinishedRun, results: Path) -> None:
+    """Add a packed run to the pack of another table, as a run with equal settings and seed; refuse other settings.
 
     Its videos are compared with those of the other rows when the table is read.
     """
-    candidates = []
-    for pack in sorted(results.absolute().glob(f"*{ENDING}")):
-        for folder in packed_runs(pack):
-            found = read_finished(folder) if seed_of(folder) == run.seed else None
-            if found and not (found.changes or found.overridden or contradicted(run, found)):
-                candidates.append(found)
-    if not candidates:
-        return None
-
     settings = Spec(*build_request(run.files, [run.row], [run.seed]).runs).settings  # with defaults
+    trained = Identity(source.identity.settings, weights=source.identity.weights)
     wanted = Identity(settings, weights=digests_of_files(settings["model"]["init_args"]))
-    for found in candidates:
-        trained = Identity(found.identity.settings, weights=found.identity.weights)
-        if all(difference.kind == "folder" for difference in differences(trained, wanted)):
-            return found
-    return None
+    for difference in differences(trained, wanted):
+        if difference.kind != "folder":
+            raise UserError(f"{source.folder}: {difference}")
 
-
-def take_over(found: FinishedRun, run: Planned, results: Path) -> None:
-    """Add a packed run to the pack of another table, under the name of a run with equal settings."""
-    result = structs.replace(found.result, table=run.table, scale=run.read.scale, row=run.row)
-    record = read_record(found.folder).with_parts(result=result)
+    record = read_record(source.folder).with_parts(result=named(source.result, run))
     folder = run.folder(results)
     pack = pack_of(folder.parents[2])
     others = packed_runs(pack) if pack.is_file() else {}
-    write_pack(pack, {**others, folder: {**packed_files(found.folder), RUN: packed_record(record)}})
+    write_pack(pack, {**others, folder: {**packed_files(source.folder), RUN: packed_record(record)}})
 
 
 def data_of(run: Planned) -> Path | None:
@@ -257,13 +272,13 @@ def hours_by_stage(plan: Plan) -> list[StageHours]:
     stages = []
     for name in plan.stages:
         runs = plan.of(name)
-        found = [finished for run in runs if (finished := packed(run, plan.results))]
+        found = {run: finished for run in runs if (finished := packed(run, plan.results))}
         stage = StageHours(
             name=name,
             runs=len(runs),
             packed=len(found),
             planned=sum(run.seconds for run in runs) / 3600,
-            trained=sum(finished.result.seconds for finished in found) / 3600,
+            trained=sum(finished.result.seconds for run, finished in found.items() if not run.source) / 3600,
         )
         stages.append(stage)
     return stages
@@ -340,17 +355,28 @@ class Leg:
             return ""
         waits = [run for run in waiting(self.plan) if not self.stages or run.stage in self.stages]
         left = [run for run in waits if run not in self.failed and run not in self._running]
-        if not left:
-            return "no run is left to start"
-        run = left[0]
+        for run in left:
+            source = read_packed(run.source_folder(self.plan.results)) if run.source else None
+            if source:
+                self._take_over(run, source)
+                return ""
+
+        trained = [run for run in left if not run.source]
+        if not trained:
+            return "no run is left to start" if not self._running else ""
+        run = trained[0]
         if run.seconds > self.left:
             return f"{run.name} takes {run.seconds / 60:.0f} minutes as planned, {self.left / 60:z.0f} are left"
-        if found := equal_run(run, self.plan.results):
-            take_over(found, run, self.plan.results)
-            print(f"{run.stage}: {run.name}: taken over from {'/'.join(found.folder.parts[-4:])}", flush=True)
-        else:
-            self._start(run)
+        self._start(run)
         return ""
+
+    def _take_over(self, run: Planned, source: FinishedRun) -> None:
+        try:
+            take_over(run, source, self.plan.results)
+        except UserError as error:
+            self._fail(run, f"it is not {run.source}: {error}")
+        else:
+            print(f"{run.stage}: {run.name}: is {run.source}", flush=True)
 
     def _start(self, run: Planned) -> None:
         folder = run.folder(self.runs)

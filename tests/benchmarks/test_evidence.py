@@ -12,8 +12,12 @@ from msgspec import structs
 from benchmarks import evidence
 from benchmarks.evidence import Leg, Planned, packed, read_plan, table_of
 from lit_video.errors import UserError
-from lit_video.runs.folder import RUN, packed_files, read_finished
-from lit_video.runs.packing import pack_runs
+from lit_video.experiment.request import build_request
+from lit_video.experiment.spec import Specs
+from lit_video.runs.folder import RUN, packed_files, read_finished, read_record
+from lit_video.runs.packing import pack_runs, packed_record, write_pack
+from lit_video.runs.packs import packed_runs
+from lit_video.runs.record import Identity, differences
 from lit_video.tables.reading import read_table
 from tests.fake_runs import change_result, recorded, write_result
 
@@ -133,25 +137,34 @@ def test_a_leg_packs_every_run_in_the_order_of_the_plan_and_a_second_leg_has_not
 
 def test_a_row_that_another_table_has_trained_is_taken_over(file, tmp_path, monkeypatch, capsys):
     fake(tmp_path, monkeypatch)
-    tables = "{ablation_summary: {neither: 0.0, summary: 1.0}}"
+    tables = "{ablation_layers: {all: ablation_tw/tw1, odd: 1.0}, ablation_summary: {ta: ablation_tw/tw1}}"
     text = PLAN.replace("{skills: {xvit1: 1.0, divided: 2.0}}", tables).replace("[experiments/scale/half.yaml]", "[]")
     file.write_text(text.replace("RESULTS", str(tmp_path / "results")))
     (tmp_path / "results").mkdir()
     shutil.copy(evidence.ROOT / "benchmarks/results/ablation_tw.tar.xz", tmp_path / "results")
 
     plan = read_plan(file)
-    assert Leg(plan, tmp_path / "runs", minutes=60, stages=["short"]).work() == 0
-    assert "neither seed 1: taken over from ablation_tw/embedded/tw1/seed1" in capsys.readouterr().out
+    assert Leg(plan, tmp_path / "runs", minutes=60, stages=["short"]).work() == 1
+    said = capsys.readouterr().out
+    assert "ablation_layers embedded all seed 1: is ablation_tw/tw1" in said
+    assert "ablation_summary embedded ta seed 1: FAILED: it is not ablation_tw/tw1" in said
+    assert "ta_layers was 0, now it is 1" in said
     trained = {folder.parts[-2] for folder in (tmp_path / "runs").glob("*/*/*/*")}
-    assert trained == {"summary"}
+    assert trained == {"odd"}
 
     taken = packed(plan.runs[0], tmp_path / "results")
     source = read_finished(tmp_path / "results/ablation_tw/embedded/tw1/seed0")
-    assert taken.result == structs.replace(source.result, table="ablation_summary", row="neither")
+    assert taken.result == structs.replace(source.result, table="ablation_layers", row="all")
     assert taken.identity == source.identity
     files = packed_files(taken.folder)
     assert files.keys() == packed_files(source.folder).keys()
     assert all(files[name] == content for name, content in packed_files(source.folder).items() if name != RUN)
+
+    change = structs.replace(source.result, seconds=1.0)
+    pack = packed_runs(tmp_path / "results/ablation_tw.tar.xz")
+    other = {**pack[source.folder], RUN: packed_record(read_record(source.folder).with_parts(result=change))}
+    write_pack(tmp_path / "results/ablation_tw.tar.xz", {**pack, source.folder: other})
+    assert not packed(plan.runs[0], tmp_path / "results"), "the source was trained again"
 
 
 def test_the_command_shows_hours_and_works_off_some_stages(file, plan, tmp_path, monkeypatch, capsys):
@@ -262,3 +275,18 @@ def test_the_campaign_trains_every_row_of_its_tables_with_equal_seeds():
         is_whole = rows.keys() == {row.name for row in table.rows}
         assert is_whole or scale != table.scale, name
         assert len({*map(frozenset, rows.values())}) == 1, f"{name}: {rows}"
+
+
+def test_rows_that_the_campaign_takes_over_have_the_settings_of_their_sources():
+    specs = Specs()
+
+    def settings(files, row):
+        return Identity(specs.of(*build_request(files, [row]).runs).settings)
+
+    taken = [run for run in read_plan(evidence.ROOT / "benchmarks/campaign/plan.yaml").runs if run.source]
+    assert taken
+    for run in taken:
+        if run.seed == 0:
+            table, _, row = run.source.partition("/")
+            source = settings([evidence.EXPERIMENTS / f"{table}.yaml", *run.files[1:]], row)
+            assert differences(source, settings(run.files, run.row)) == [], run.name
