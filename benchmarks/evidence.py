@@ -45,12 +45,12 @@ from msgspec import structs
 
 from lit_video.errors import UserError
 from lit_video.experiment.request import build_request
-from lit_video.experiment.spec import Spec, digests_of_files
+from lit_video.experiment.spec import Spec
 from lit_video.launching.queue import own_environment
 from lit_video.runs.folder import RUN, FinishedRun, packed_files, read_finished, read_record, read_status
 from lit_video.runs.packing import pack_runs, packed_record, write_pack
 from lit_video.runs.packs import pack_of, packed_runs
-from lit_video.runs.record import Identity, RunResult, differences
+from lit_video.runs.record import RunResult, differences
 from lit_video.settings.nested import flatten
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Table
@@ -209,8 +209,7 @@ def packed(run: Planned, results: Path) -> FinishedRun | None:
 
 def read_packed(folder: Path) -> FinishedRun | None:
     """Return a finished run in a pack; ``None`` without one."""
-    pack = pack_of(folder.parents[2])
-    return read_finished(folder) if pack.is_file() and folder in packed_runs(pack) else None
+    return read_finished(folder) if packed_files(folder) else None
 
 
 def named(result: RunResult, run: Planned) -> RunResult:
@@ -229,11 +228,9 @@ def take_over(run: Planned, source: FinishedRun, results: Path) -> None:
 
     Its videos are compared with those of the other rows when the table is read.
     """
-    settings = Spec(*build_request(run.files, [run.row], [run.seed]).runs).settings  # with defaults
-    trained = Identity(source.identity.settings, weights=source.identity.weights)
-    wanted = Identity(settings, weights=digests_of_files(settings["model"]["init_args"]))
-    for difference in differences(trained, wanted):
-        if difference.kind != "folder":
+    wanted = Spec(*build_request(run.files, [run.row], [run.seed]).runs).identity(source.identity.data)
+    for difference in differences(source.identity, wanted):
+        if difference.kind not in ("code", "folder"):
             raise UserError(f"{source.folder}: {difference}")
 
     record = read_record(source.folder).with_parts(result=named(source.result, run))

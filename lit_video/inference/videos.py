@@ -1,4 +1,4 @@
-"""What a trained model is tried on: videos given by paths of files and folders; views, batches and device."""
+"""Videos on which a trained model is tried, given by paths of files and folders; their views, batches and device."""
 
 from __future__ import annotations  # a signature then shows names of types, such as Count
 

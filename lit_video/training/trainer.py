@@ -37,7 +37,7 @@ class Training:
         self.spec = spec
         self.run = run
         self.history = history  # only in the process that owns the run's folder
-        self.record = history.record.plain() if history else {}  # of the run, in its checkpoints
+        self.record = history.record.plain() if history else {}  # record of the run, in its checkpoints
         self.run_dir = run.folder
         self.stops = stops
         self.timer = Timer()
@@ -70,7 +70,6 @@ class Training:
 
     def note(self, history: History) -> None:
         """Note the history of the run before it trains, so that its checkpoints hold it."""
-        self.history = history
         self.record.update(history.record.plain())
 
     def _make_trainer(self) -> Trainer:
