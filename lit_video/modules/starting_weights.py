@@ -100,23 +100,19 @@ class StartingWeights:
         if self.record.is_loaded:
             return lines
 
-        loaded = False
+        is_loaded = False
         try:
             if stage == "fit" and self.image_weights:
                 stored, taken = self._take_image(self.image_weights)
                 lines += _about(self.image_weights, stored.choice, taken)
                 if self.image_pixels != "ignore":
                     lines += _about(self.image_weights, self._match_pixels(stored))
-                loaded = True
             if self.weights is not None:
                 with _naming("weights", self.weights):
                     lines += self._start_from(self.weights, fresh_head=stage == "fit")
-                loaded = True
-        except BaseException:
-            loaded = False
-            raise
+            is_loaded = self.weights is not None or (stage == "fit" and bool(self.image_weights))
         finally:
-            self.record.loaded_from = "file" if loaded else None
+            self.record.loaded_from = "file" if is_loaded else None
 
         return lines
 
