@@ -1,6 +1,5 @@
 """Test that every broken video is decoded right or reported by path and reason, and never replaced by another."""
 
-import av
 import numpy as np
 import pytest
 import torch
@@ -16,6 +15,7 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, decode, frame_table
 from tests.checkpoints import QUIET
 from tests.video.bad_files import BAD_FILES, build, write
+from tests.video.made import sequentially
 from tests.video.test_batch import raw_batch as intact_batch
 
 WITHOUT_RIGHTS = "--bounding-set=-dac_override,-dac_read_search"  # for setpriv: root may not read any file
@@ -39,10 +39,9 @@ def test_every_file_is_decoded_right_or_refused_by_path_and_reason(bad_files, na
     info = probe_video(path, name, every_frame=True)
     if file.num_frames:
         assert (info.status, info.frames) == ("ok", file.num_frames)
-        with av.open(str(path)) as container:
-            expected = [np.rot90(f.to_ndarray(format="rgb24"), f.rotation // 90) for f in container.decode(video=0)]
-        assert frame_table(path).count == len(expected) == file.num_frames
-        assert np.array_equal(decode(path, range(file.num_frames)), np.stack(expected))
+        pictures, _ = sequentially(path)
+        assert frame_table(path).count == len(pictures) == file.num_frames
+        assert np.array_equal(decode(path, range(file.num_frames)), np.stack([*pictures.values()]))
         return
     assert info.status == ("missing" if name == "missing.mp4" else "broken") and info.reason
     with pytest.raises(DecodeError) as error:
