@@ -1,10 +1,11 @@
 """Work off a plan of runs: train what is not packed yet, in the plan's order, and pack each finished run.
 
 ``python -m benchmarks.evidence status PLAN`` shows each stage of a plan and what is next. ``python -m
-benchmarks.evidence run PLAN --minutes 150 --runs runs`` trains on one core until the minutes are over, with
-``--stages`` only runs of these; a cut run goes on from its checkpoint if its folder is still there, and starts again
-otherwise. A packed run counts if it has the settings that the files in ``experiments`` say now. A row that stands in
-several tables is trained once, and taken over from the pack of the first. A plan, with its keys:
+benchmarks.evidence run PLAN --minutes 150 --runs runs`` trains on one core until the minutes are over, with ``--jobs
+N`` on several, with ``--stages`` only runs of these; a cut run goes on from its checkpoint if its folder is still
+there, and starts again otherwise. A packed run counts if it has the settings that the files in ``experiments`` say
+now. A row that stands in several tables is trained once, and taken over from the pack of the first. A plan, with its
+keys:
 
 .. code-block:: yaml
 
