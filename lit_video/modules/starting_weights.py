@@ -100,17 +100,18 @@ class StartingWeights:
         if self.record.is_loaded:
             return lines
 
+        image = self.image_weights if stage == "fit" else None
         is_loaded = False
         try:
-            if stage == "fit" and self.image_weights:
-                stored, taken = self._take_image(self.image_weights)
-                lines += _about(self.image_weights, stored.choice, taken)
+            if image:
+                stored, taken = self._take_image(image)
+                lines += _about(image, stored.choice, taken)
                 if self.image_pixels != "ignore":
-                    lines += _about(self.image_weights, self._match_pixels(stored))
+                    lines += _about(image, self._match_pixels(stored))
             if self.weights is not None:
                 with _naming("weights", self.weights):
                     lines += self._start_from(self.weights, fresh_head=stage == "fit")
-            is_loaded = self.weights is not None or (stage == "fit" and bool(self.image_weights))
+            is_loaded = bool(image) or self.weights is not None
         finally:
             self.record.loaded_from = "file" if is_loaded else None
 
