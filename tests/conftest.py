@@ -1,6 +1,7 @@
 """Fixtures of all tests: an environment of their own, tiny models and data, and finished runs."""
 
 import os
+import random
 import re
 import shutil
 import sys
@@ -61,6 +62,14 @@ def pytest_collection_modifyitems(items, config):
         if depends_on_surroundings(tests[0]):
             for test in tests:
                 test.add_marker("around")
+
+
+@pytest.fixture(autouse=True)
+def equal_draws():
+    """Let a test draw equal values in each run, whatever ran before it."""
+    random.seed(0)
+    np.random.seed(0)
+    import_module("torch").manual_seed(0)
 
 
 @pytest.fixture(autouse=True)

@@ -50,7 +50,7 @@ def large(tokens):
 
 
 SMALL = XViT(4, **FORMAT, patch_size=16, size=ViTSize(16, 1, 2))
-IN_TRAINING = colours_of(nn.Dropout(0.5))
+IN_TRAINING = nn.Sequential(nn.Flatten(), nn.Dropout(0.5))  # so many values that no two draws are equal
 # a call; the advice; the call after it
 TOLD = {
     "eval": (
